@@ -40,7 +40,7 @@ CLDP_DRAWS = Option(
 )
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
 SQKR_BITS = Option("message_bits", int, "Bits of the message; by default the best number.", None, 1, 16, "bits")
-# Bits of the grid for computing the least average variance of all unbiased mechanisms.
+# Number of bits of the grid for computing the least average variance of all unbiased mechanisms.
 BOUND_BITS = 3
 
 

@@ -99,7 +99,7 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
 
 
 def _toss_bits(task: Task) -> range:
-    """Return the bits for one toss per client, and one more for few clients."""
+    """Return the number of bits for one toss per client, plus one for few clients."""
     of_clients = math.ceil(math.log2(task.clients + 1))
     return range(of_clients, of_clients + (2 if task.clients <= MANY_CLIENTS else 1))
 

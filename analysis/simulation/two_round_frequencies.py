@@ -60,7 +60,7 @@ class TwoRoundFrequencies:
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of both messages."""
+        """Number of bits of both messages."""
         return self.count.bits_per_client + self.mechanism.bits_per_client
 
 

@@ -22,7 +22,7 @@ MOST_VISITS = 2 * 10**7
 
 @dataclass(frozen=True)
 class TwoWayTotals:
-    """Bytes of all rounds and all clients together.
+    """Numbers of bytes of all rounds and all clients together.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class TwoWayTotals:
 
 @dataclass(frozen=True)
 class _Lengths:
-    """Bytes of a history of 0, 1, ... rounds, and of the model."""
+    """Numbers of bytes of a history of 0, 1, ... rounds, and of the model."""
 
     history: IntegerArray
     full: int

@@ -271,8 +271,8 @@ class CsvRecords:
 def csv_records(path: Path) -> CsvRecords:
     """Count the records of a csv file, and read its header.
 
-    The file follows RFC 4180: fields are separated by commas; a field with a comma, a line end or a quotation mark stands in quotation
-    marks, which are doubled inside; lines end in LF or CRLF. The function refuses files that other programs might read in another way.
+    The file follows RFC 4180: fields are separated by commas; a field with a comma, a line end or a quotation mark is in quotation marks,
+    which are doubled inside. Lines end in LF or CRLF. The function refuses files that other programs might read in another way.
 
     Raises
     ------

@@ -84,7 +84,7 @@ class TrainingPlan:
 
     @property
     def message_bits(self) -> float:
-        """Bits of a client's message, including the count's message."""
+        """Number of bits of a client's message, including the count's message."""
         return self.mechanism.bits_per_client + (self.count.bits if self.count is not None else 0)
 
     def built(self) -> dict[str, Scalar]:

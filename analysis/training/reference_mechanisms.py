@@ -92,7 +92,7 @@ class QuantisedMechanism(SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the largest coordinate as a float32."""
+        """Number of bits of all coordinates, and of the largest coordinate as a float32."""
         return float(self.bits * self.ball.dimension + 32)
 
     @property
@@ -222,7 +222,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the level's size as a float32, if there are levels."""
+        """Number of bits of all coordinates, and of the size of levels as a float32, if any."""
         return float(self.bits * self.ball.dimension + (FLOAT_BITS if self._has_levels else 0))
 
     @property

@@ -513,7 +513,7 @@ class SecureSumMechanism(Mechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a message, ``padded_dimension * log2(M)``, without secure aggregation's overhead."""
+        """Number of bits, ``padded_dimension * log2(M)``, without secure aggregation's overhead."""
         return self.padded_dimension * math.log2(self.modulus)
 
     @property

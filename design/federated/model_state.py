@@ -67,7 +67,7 @@ class ModelState:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of the parameters and the moments."""
+        """Number of bytes of the parameters and the moments."""
         return self.parameters.nbytes * (1 + len(self.moments))
 
     def to_bytes(self) -> bytes:

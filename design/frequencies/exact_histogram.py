@@ -36,7 +36,7 @@ MOST_ENTRIES = 2**28
 AT_ONCE = 2**22
 
 MOST_MEASUREMENTS = 2**20
-# Bits of a block of the counter-based generator: four words.
+# Number of bits of a block of the counter-based generator, which has four words.
 BLOCK_BITS = 256
 
 NOTHING_PROVEN = "the sum shows exactly how many clients hold each item, and nothing is proven beyond the secure sum"

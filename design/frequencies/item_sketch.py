@@ -1,7 +1,7 @@
 """Sketches of items: each item counts in a random bucket of each of a few rows.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams* (with signs); Deng, Rafiei 2007, *New estimation algorithms for
-streaming data: count-min can do more* (without signs: the expected collisions are subtracted).
+streaming data: count-min can do more* (without signs, less the expected collisions).
 """
 
 import math

@@ -61,7 +61,7 @@ def discrete_gaussian_items_privacy(
         Largest squared L2 distance of two neighbours' sketches in squared steps, with a single step per item:
         `NoisySketchSum.squared_distance`.
     steps : int
-        Steps that an item adds to a bucket.
+        Number of steps that an item adds to a bucket.
     local_sigma : float
         Parameter of each client's noise, in whole numbers; from 0.001 to 10**12.
     adjacency : str
@@ -154,7 +154,7 @@ class NoisySketchSum(SketchedFrequencies):
     clients : int
         Number of clients that add noise, from 1 to 10**9.
     steps : int
-        Steps that an item adds to a bucket, from 1 to 2**30.
+        Number of steps that an item adds to a bucket, from 1 to 2**30.
     delta : float
         Failure probability of the guarantee, above 0 and below 1.
     adjacency : str

@@ -193,8 +193,8 @@ def _others(drawn: IntegerArray, held: IntegerArray) -> IntegerArray:
 def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> PackedBits:
     """Return subsets as in `listed_subsets`, of any size, as rows of bits.
 
-    The shape is (clients, packed_bytes(universe)). Independent bits are a subset of a random size, uniform among those of its size; then
-    surplus members are removed, or missing members added: about the square root of `size`.
+    The shape is (clients, packed_bytes(universe)). Independent bits are a subset of a random size, uniform among the subsets of that size.
+    Then the function removes surplus members or adds missing members, about the square root of `size`.
     """
     result = np.empty((len(held), packed_bytes(universe)), dtype=np.uint8)
     at_once = max(1, BYTES // result.shape[1])

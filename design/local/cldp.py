@@ -162,7 +162,7 @@ class SampledSignMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw.
+        """Number of bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw.
 
         The mechanism needs no shared randomness.
         """

@@ -83,7 +83,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a double-precision number."""
+        """Number of bits of a double-precision number."""
         return 64.0
 
     def privacy(self) -> Privacy:

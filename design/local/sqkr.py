@@ -44,8 +44,8 @@ class SQKRMechanism(VectorMechanism):
 
     Public randomness draws b = `message_bits` of the frame's coordinates for each client, independently and with replacement. Each
     coefficient a, at most `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b bits are one symbol,
-    which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaced by one of all 2**b at random:
-    randomised response. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines the frame's columns.
+    which randomised response keeps with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaces by one of all 2**b
+    symbols at random. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines the frame's columns.
 
     The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
     representation at the level. In more dimensions the frame has random rows (`KashinFrame`). The mechanism then scales vectors without a

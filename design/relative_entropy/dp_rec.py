@@ -153,7 +153,7 @@ class DpRecMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a message with the seed, the indices, and the padding of the last byte."""
+        """Number of bits of a message with the seed, the indices, and the padding of the last byte."""
         return 8.0 * message_bytes(self.layout)
 
     def privacy(self) -> Privacy:

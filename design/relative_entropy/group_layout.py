@@ -55,7 +55,7 @@ class GroupLayout:
 
     @property
     def total_bits(self) -> int:
-        """Bits of all groups together."""
+        """Number of bits of all groups together."""
         return sum(self.group_bits)
 
     def slices(self) -> Iterator[slice]:

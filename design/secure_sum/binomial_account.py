@@ -46,7 +46,7 @@ class WorstShift:
     Attributes
     ----------
     shift : int or None
-        Steps of the scale by which coordinates differ; None if the worst pair is not determined.
+        Number of steps of the scale by which coordinates differ; None if the worst pair is not determined.
     coordinates : int or None
         Number of coordinates that differ; None if the worst pair is not determined.
     reason : str or None

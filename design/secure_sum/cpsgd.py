@@ -171,7 +171,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def message_bits_before_aggregation(self) -> float:
-        """Bits per coordinate of an unaggregated message, ``log2(levels + trials)``."""
+        """Number of bits per coordinate of an unaggregated message, ``log2(levels + trials)``."""
         return math.log2(self.levels + self.trials)
 
     @property

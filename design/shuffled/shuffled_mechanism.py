@@ -52,7 +52,7 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def secure_sum_bits(self) -> float:
-        """Bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``.
+        """Number of bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``.
 
         The messages of secure aggregation itself are not included.
         """

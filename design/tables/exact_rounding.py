@@ -18,7 +18,7 @@ from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.numerics.integer_rows import RowLattice, dot, least_coarseness, row_lattice
 
-# Bits of the grid's spacing, if the table's total allows so many.
+# Number of bits of the grid's spacing, if the table's total allows so many.
 SPACING_BITS = 60
 
 TOTAL_BITS = 62

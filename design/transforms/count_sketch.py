@@ -25,7 +25,7 @@ MOST_ROWS = 2**10
 BLOCK = 2**17
 # Largest number of coordinates, or signed buckets, of short vectors added up at a time, so that they fit into caches.
 SIDE_BY_SIDE = 2**12
-# Rows of at most this many coordinates keep their places, in at most 64 megabytes.
+# Largest number of coordinates of rows that keep their places, in at most 64 megabytes.
 MOST_KEPT = 2**14
 # Bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31

@@ -35,7 +35,7 @@ from ..point import Point
 
 ADJACENCY = "replace-one"
 POPULATION = "sphere"
-# Bits of an uncompressed coordinate: single-precision floating point.
+# Number of bits of an uncompressed coordinate, a single-precision floating-point number.
 UNCOMPRESSED_BITS = 32
 PUBLISHED = "cpSGD, as published"
 # Mechanisms of the registry, by the name of their series in pictures.

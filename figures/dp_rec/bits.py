@@ -108,7 +108,7 @@ class BiasPoint(Point):
     clip_ratio : float
         Norm of the update over sigma; the Rényi divergences of the two Gaussian distributions that are coded are a c^2 / 2 at order a.
     dimension, group_bits : int
-        Coordinates and bits of the group.
+        Number of coordinates and number of bits of the group.
     seeds : int
         Number of lists of shared samples to draw, from 2; 0 for none.
     lost : float

@@ -37,7 +37,7 @@ BITS_PER_GROUP, COUNTED_SEED_BITS = 7, 32
 FLOAT_BYTES = 4
 GIB = 2**30
 UNCOMPRESSED, COUNTED = "uncompressed", "DP-REC, as the paper counts"
-# Bits of a coordinate of a message to the server.
+# Number of bits of a coordinate of a message to the server.
 SECURE_SUMS = {"discrete Gaussian, 16 bits": 16, "discrete Gaussian, 12 bits": 12}
 # Schemes by whether all clients hold the first model.
 PACKAGES = {"DP-REC, first model public": True, "DP-REC, first model sent": False}
@@ -118,17 +118,17 @@ class Federation:
 
     @property
     def model_bytes(self) -> int:
-        """Bytes of the parameters in float32."""
+        """Number of bytes of the parameters in float32."""
         return FLOAT_BYTES * self.parameters
 
     @property
     def counted_bits(self) -> int:
-        """Bits of a message by the paper's count."""
+        """Number of bits of a message by the paper's count."""
         return BITS_PER_GROUP * self.groups + COUNTED_SEED_BITS
 
     @property
     def message_bytes(self) -> int:
-        """Bytes of a message of this package: a 64-bit seed, and seven bits for each group.
+        """Number of bytes of a message: a 64-bit seed, and seven bits for each group.
 
         The bits are padded to whole bytes.
         """
@@ -184,7 +184,7 @@ FEDERATIONS = (
 
 @dataclass(frozen=True)
 class CountedBytes:
-    """Bytes of a training by the paper's count, in expectation over its participants.
+    """Number of bytes of a training by the paper's count, in expectation over its participants.
 
     The count excludes packages and padding.
     """

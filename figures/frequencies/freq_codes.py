@@ -90,7 +90,7 @@ class ExactRecoveryPoint(Point):
         """Return one row, with flags that the histogram was ``recovered`` and ``proven`` unique.
 
         ``seconds`` is the time of the decoding. ``distinct`` is the number of different items; ``rigorous_measurements`` distinguish all
-        histograms of n items, and ``histogram_measurements`` this histogram from all others, except with probability 0.01;
+        histograms of n items, and ``histogram_measurements`` distinguish this histogram from all others, except with probability 0.01.
         ``reference_measurements`` is n ln d / ln n.
 
         Raises

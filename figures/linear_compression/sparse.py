@@ -1,9 +1,9 @@
 """Sparse recovery: error against sparsity by decoder, and regions where zero is best.
 
-The figure compares decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries. They
-are the ordinary decoder, S^T y / m; the Lasso, and least squares on its support; least squares by an oracle that has the true support; and
-the zero vector. S is the subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without noise has
-the mean square 1: noise of standard deviation 1 is as large as the signal.
+The figure compares decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries. The
+decoders are the ordinary decoder, S^T y / m, the Lasso, least squares on the Lasso's support, least squares by an oracle that has the true
+support, and the zero vector. S is the subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without
+noise has the mean square 1: noise of standard deviation 1 is as large as the signal.
 """
 
 import math

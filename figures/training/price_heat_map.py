@@ -85,7 +85,7 @@ class CompressionSetting:
 
     @property
     def bits_per_parameter(self) -> float:
-        """Bits of the secure sum per parameter of the model."""
+        """Number of bits of the secure sum per parameter of the model."""
         return self.bits / self.rate
 
 

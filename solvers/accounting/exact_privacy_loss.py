@@ -44,7 +44,7 @@ BLOCK = 2**13
 FEW_VALUES = 2**10
 # Number of losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17
-# Steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
+# Number of steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
 STEPS = 4000
 SMALLEST_REACH = 1e-12
 NEGLECTED = 1e-8
@@ -163,7 +163,7 @@ class ExactPrivacyLoss:
 
         The grid goes from ``-steps`` to ``steps`` times the interval. Each value's mass is split between the two neighbouring multiples so
         that both its P-mass and its Q-mass stay the same (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of
-        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point: the result is an
+        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point. The result is an
         upper bound, under composition too.
         """
         from dp_accounting.pld.pld_pmf import DensePLDPmf

@@ -28,7 +28,7 @@ MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
 # Number of standard deviations from which delta is below the smallest float.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Points of an integral over an interval of length 1, divided by the square root of 2.
+# Quadrature points of an interval of length 1, divided by the square root of 2.
 PLACES = (NODES + 1) / math.sqrt(8)
 
 
@@ -156,8 +156,8 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
 def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
     """Return the logarithm of delta, rounded upward by more units than its error.
 
-    `low` is off by 3 units of its own and half the shift, and twice its square over 2 is at most -ln(delta) where the error matters; the
-    terms of an integrand or a ratio cancel to a 1 / `low`**2 share; a ratio's exponent has two terms of about epsilon each, of 8 units.
+    `low` is off by 3 units of its own and half the shift, and twice its square over 2 is at most -ln(delta) where the error matters. The
+    terms of an integrand or a ratio cancel to a 1 / `low`**2 share. A ratio's exponent has two terms of about epsilon each, of 8 units.
     """
     log_delta = _log_delta(noise_multiplier, epsilon)
     size = math.sqrt(abs(log_delta))

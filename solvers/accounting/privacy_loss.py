@@ -25,7 +25,8 @@ MULTIPLICATIONS = 4e8
 CHUNK, BATCH = 2**15, 64
 # Largest number of letters of all pairs at which computing everything is faster than searching.
 FEW = 2**13
-# Shares of all pairs above which bounding all pairs together takes a third of the time per pair, or computing all pairs together is faster.
+# Share of all pairs above which it is faster to bound all pairs together, in a third of the time per pair; and share above which it is
+# faster to compute all pairs together.
 MANY, MOST = 0.1, 0.5
 # Relative and absolute excess over the largest computed value. Pairs with bounds below that sum are not compared, and the result includes
 # the excess.

@@ -30,8 +30,8 @@ BATCH = 4
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
-# Rows per block of log-ratios or products. Smaller exponents in products of shifted rows are raised to LEAST_EXPONENT; sums below TOO_SMALL
-# are bounds.
+# Number of rows per block of log-ratios or products. Smaller exponents in products of shifted rows are raised to LEAST_EXPONENT; sums below
+# TOO_SMALL are bounds.
 BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
 # Number of candidates for each row that take as long to compute as products of blocks do.
 BLOCKS_WORTH = 32

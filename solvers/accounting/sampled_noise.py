@@ -10,9 +10,9 @@ At other orders and with Poisson sampling they are a series (Mironov, Talwar, Zh
 Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant (a - 1)
 r(a) is ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both at most
 1. From the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less than any
-of the terms before. Like dp-accounting, the module adds up magnitudes: a negative term that counts as positive compensates for all omitted
-terms, and the results are those of that package. dp-accounting stops at small terms, or reports no result; this module sums the same number
-of terms everywhere, in a form in which large exponents do not cancel.
+of the terms before. Like dp-accounting, the module adds up magnitudes, and has the same results. A negative term that counts as positive
+compensates for all omitted terms. dp-accounting stops at small terms, or reports no result; this module sums the same number of terms
+everywhere, in a form in which large exponents do not cancel.
 """
 
 import math
@@ -42,12 +42,12 @@ STEP, REACH = 1 / 16, 60
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(25)))
 # The best order under small noise and many rounds is between 2 and 5: orders up to there have steps of 1/20.
 SAMPLED_ORDERS = tuple(sorted({*(1 + k / 20 for k in range(1, 80)), *(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])}))
-# Steps of the grid of a round's losses up to the largest relevant loss: the grid is fine for small losses, and has dp-accounting's usual
-# interval in between.
+# Number of steps of the grid of a round's losses up to the largest relevant loss. The grid is fine for small losses, and has
+# dp-accounting's usual interval in between.
 FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
 # Laplace noise spreads its losses evenly, and needs fewer steps.
 LAPLACE_STEPS = 1_000
-# Standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
+# Number of standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
 DEVIATIONS = 10.0
 # Most points of the grid for the losses of all rounds of sampled noise.
 MOST_POINTS = 4e6

@@ -171,9 +171,10 @@ class Branch:
 class HistogramTree:
     """A search for all solutions, which can be interrupted and resumed.
 
-    After the first solution, the search continues for others: with an item beyond its support, by the cut "at most n - 1 counts on the
-    support", which holds in all open branches; and, unless the support's columns are independent, with a larger count on the support alone,
-    in a branch for every item of it.
+    After the first solution, the search continues for other solutions. Other solutions have either an item beyond the first solution's
+    support, or a larger count on the support alone. The cut "at most n - 1 counts on the support", which holds in all open branches, leads
+    to the former solutions. A branch for every item of the support leads to the latter solutions, unless the support's columns are
+    independent.
 
     Attributes
     ----------
@@ -200,7 +201,8 @@ class HistogramTree:
         upper = self.problem.caps(lower, np.full(dimension, self.problem.clients, dtype=np.int64))
         if upper is not None:
             self._open = [Branch(lower, upper, others=False)]
-        # Rows: the sum, S as signs, and the cut's row, which is filled after the first solution. Signs keep the columns far from parallel.
+        # The rows are the sum, S as signs, and the cut's row, which is filled after the first solution. Signs keep the columns far from
+        # parallel.
         self._rows = np.zeros((measurements + 2, dimension))
         self._rows[0] = 1
         self._rows[1:-1] = np.where(self.problem.matrix, 1, -1)

@@ -25,7 +25,7 @@ from ..numerics.rounding import SLACK, UNIT
 
 # Number of roundings of a product with an operator of unknown code, relative to the operator's norm times the vector's.
 OPERATOR_UNITS = 1024
-# Steps of the power iteration: a rough result suffices, since the solver corrects a step that is too long.
+# Number of steps of the power iteration. A rough result suffices, since the solver corrects a step that is too long.
 POWER_STEPS = 20
 # Larger numbers have squares that overflow, and smaller observations have squares that lose digits.
 LARGEST_NUMBER, SMALLEST_OBSERVATION = 1e140, 1e-140

@@ -40,10 +40,10 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     The noise is independent on each coordinate. Its scale is the ball's largest L1 distance over epsilon. In units of it, two vectors are t
     apart with ||t||_p <= T = epsilon / dimension^(1 - 1/p), and divergences r(|t_i|) of coordinates add up. Two facts bound their sum. (a -
     1) r is convex in the shift, a logarithm of a sum of exponentials, and 0 at 0: so the sum is at most r(||t||_1) <= r(epsilon), with
-    equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift, falls:
-    so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2; the sum is at most that of equal shifts, dimension * r(T /
-    dimension^(1/q)) with q = max(p, 2), with equality where p >= 2. The smaller of the two is exact for p = 1 and p >= 2, and an upper
-    bound in between.
+    equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift, falls,
+    so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2. The sum is at most that of equal shifts, dimension * r(T /
+    dimension^(1/q)) with q = max(p, 2), with equality for p >= 2. The smaller of the two is exact for p = 1 and p >= 2, and an upper bound
+    in between.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
-    # A rounded mean moves the offsets by a rounding error, here in deviations times the window's deviations.
+    # A rounded mean moves the offsets by a rounding error. `shifted` is this error in standard deviations, times the window's deviations.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
     return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 

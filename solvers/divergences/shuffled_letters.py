@@ -57,7 +57,7 @@ LARGEST_EXPONENT = 700.0
 MOST_CLIENTS = 10**12
 # MOST_ENTRIES limits pairs of rows times letters; CHUNK limits the numbers held in memory at a time.
 MOST_ENTRIES, CHUNK = 2**21, 2**20
-# Points for a standard deviation of T, and largest number of points, of the lattice for the worst of all pairs.
+# Number of points for a standard deviation of T, and largest number of points, of the lattice for the worst of all pairs.
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
 # Relative margins by which the bound exceeds the divergence: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
@@ -150,9 +150,9 @@ class ShuffledLetters:
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
         """Return a dominating privacy loss distribution, for composition over `times` uses.
 
-        The distribution dominates every pair of rows: it is the loss distribution of the pairs' largest divergence as a function of
-        epsilon, linear in e^epsilon between the points where it is computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022).
-        Losses beyond the grid count as certain failure.
+        The distribution dominates every pair of rows. It is the loss distribution of the pairs' largest divergence as a function of
+        epsilon, linear in e^epsilon between the computed points (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses
+        beyond the grid count as certain failure.
         """
         from dp_accounting.pld import privacy_loss_distribution as pld
         from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap

@@ -72,7 +72,7 @@ class RateDistortion:
 
     @property
     def gap(self) -> float:
-        """Bits between `lower_bound` and `rate`."""
+        """Difference between `rate` and `lower_bound`, in bits."""
         return self.rate - self.lower_bound
 
 

@@ -14,7 +14,7 @@ from ...arguments import LARGEST_DIMENSION, check_integer
 FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}
 # Largest size of a small transform; size of a batch (half a megabyte); and number of columns of longer vectors per batch.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
-# Bytes of a page of memory; some systems have larger pages.
+# Number of bytes of a page of memory; some systems have larger pages.
 PAGE = 4096
 
 

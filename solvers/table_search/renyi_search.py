@@ -31,7 +31,7 @@ RESIDUAL_SHARE = 100.0
 # The equations' block of the Newton system is not quite zero, so that redundant equations do not make it singular.
 REGULARISATION = 1e-14
 
-# Newton steps for the rows of exponential tilts at the method's start.
+# Number of Newton steps for the rows of exponential tilts at the method's start.
 TILTING_STEPS = 50
 # Smallest entry of the table at the start.
 SMALLEST_ENTRY = 1e-8

@@ -67,7 +67,7 @@ def _scattered(planes: FloatArray) -> FloatArray:
 def _smoothed(moduli: FloatArray, sides: tuple[int, int]) -> FloatArray:
     """Return every fourth pixel of smoothed planes, without mirrored pixels.
 
-    The moduli have every pixel or every second pixel of the planes.
+    The argument holds either all pixels of the planes or every second pixel.
     """
     step = sides[0] // moduli.shape[-2]
     return np.asarray(_weights(sides[0], step) @ moduli @ _weights(sides[1], step).T)
@@ -90,7 +90,7 @@ def _weights(side: int, step: int) -> FloatArray:
 def _wavelets(scale: int, height: int, width: int) -> FloatArray:
     """Return the Morlet wavelets of a scale in Fourier space, shape (angles, height, width).
 
-    The wavelets are real in the frequency domain.
+    The transforms of the wavelets are real.
     """
     filters = []
     for number in range(ANGLES):

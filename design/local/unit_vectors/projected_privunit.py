@@ -81,7 +81,7 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each projection.
+        """Number of bits of the projections, a double-precision number each.
 
         The seed is public randomness and costs nothing.
         """
@@ -163,7 +163,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def space(self) -> int:
-        """Number of projected coordinates: the dimension."""
+        """Number of coordinates of the vectors that are projected, the dimension."""
         return self.ball.dimension
 
     @property

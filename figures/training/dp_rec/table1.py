@@ -168,7 +168,7 @@ def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 
 
 
 def _fewer(frame: pd.DataFrame, way: str) -> "pd.Series[float]":
-    """Return the bytes of floats over those of DP-REC's messages."""
+    """Return the ratio of the bytes of floats to the bytes of DP-REC's messages."""
     return frame.loc[frame["mechanism"].str.contains("dp-rec"), f"times_fewer_bytes{way}"]
 
 

@@ -48,7 +48,7 @@ def coded(epsilon: float, candidates: int = 256) -> float:
 
 @cache
 def modified(epsilon: float) -> tuple[float, float]:
-    """Return bits of a message of MMRC in 200 dimensions, and its error over PrivUnitG's."""
+    """Return MMRC's number of bits in 200 dimensions, and the ratio of its error to PrivUnitG's."""
     ball = quietbits.NormBall(200, 2.0)
     mechanism = minimal_random_coding_mechanism(epsilon, ball)
     vector = np.eye(200)[:1]

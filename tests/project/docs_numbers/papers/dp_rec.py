@@ -17,13 +17,13 @@ TAGS = PUBLISHED_SETTINGS[6]
 
 
 def counted_total() -> float:
-    """Return GiB of FEMNIST's training with groups of 64 coordinates."""
+    """Return the total of FEMNIST's training with groups of 64 coordinates, in GiB."""
     counted = counted_bytes(FEMNIST_64)
     return (counted.up + counted.down) / GIB
 
 
 def uncompressed_total() -> float:
-    """Return GiB of StackOverflow's training without compression."""
+    """Return the total of StackOverflow's training without compression, in GiB."""
     (row,) = CommunicationPoint(seed=0, federation=STACKOVERFLOW, scheme="uncompressed").run()
     return float(row["total_gib"])
 

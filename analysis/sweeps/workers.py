@@ -86,7 +86,7 @@ class Processes:
         self._count = count
 
     def capacity(self) -> int:
-        """Return the number of processes plus a call, so that no process waits for this process."""
+        """Return the number of processes plus 1, so that no process waits for this process."""
         return self._count + 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:

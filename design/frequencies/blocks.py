@@ -83,7 +83,7 @@ class BlockMechanism(SupportMechanism):
 
     @property
     def same_block_variance(self) -> float:
-        """Variance of one client's decoded frequency of another item of its item's block."""
+        """Variance that one client adds to the frequency of another item of the same block."""
         less = math.exp(-self.epsilon)
         inside = self.common_outputs + less * (self.set_outputs - self.common_outputs)
         of_rest = self.set_outputs - self.common_outputs + less * (self._rest - self.set_outputs + self.common_outputs)

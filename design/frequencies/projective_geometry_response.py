@@ -184,7 +184,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
     epsilon, categories, blocks
         Fields of `BlockMechanism`.
     prime, digits : int
-        Prime and digits of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
+        Prime of the space, up to 2**12, and number of its digits, at least 2. The space has at least as many points as a block has items.
 
     Examples
     --------

@@ -147,7 +147,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     if not (np.abs(flat) <= LARGEST_BIAS).all():
         wrong = flat[~(np.abs(flat) <= LARGEST_BIAS)][0]
         raise ValueError(f"biases must be from {-LARGEST_BIAS} to {LARGEST_BIAS}, got {float(wrong)!r}")
-    # The product is exact: a float times a power of two. Truncation is toward 1/2; 0.499 * 2**64 is below 2**63.
+    # The product of a float and a power of two is exact. Truncation is toward 1/2; 0.499 * 2**64 is below 2**63.
     thresholds = np.trunc(flat * 2.0**64).astype(np.int64).view(np.uint64) + HALF_WORD
     counts = np.zeros(len(flat), dtype=np.int64)
     for start in range(0, len(flat), BLOCK):

@@ -49,7 +49,7 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
     rows, bits = check_integer("rows", rows, low=0, high=2**40), check_integer("bits", bits, low=1, high=2**40)
     width = packed_bytes(bits)
     result = np.empty(-(-rows * width // 8), dtype=np.uint64)
-    # The product is exact: a float times a power of two.
+    # The product of a float and a power of two is exact.
     threshold = math.ceil(probability * 2.0**64)
     for start in range(0, len(result), BLOCK):
         block = result[start : start + BLOCK]

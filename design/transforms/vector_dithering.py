@@ -16,9 +16,9 @@ from ..noise.redraws import Redraws
 UniformSource = Callable[[int], FloatArray]
 
 # Relative slack for the rounding errors of a sum of p-th powers. A term is a quotient to a power of at most 64, 68 units (see
-# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of the slack. An accepted
-# vector is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam
-# noise allow for.
+# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160. Together, these errors are a quarter of the
+# slack. An accepted vector is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the
+# sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
 # Number of coordinates processed at a time, a quarter of a megabyte.

@@ -44,7 +44,7 @@ QUICK_BITS, FULL_BITS = [8, 10, 12, 14, 16], [8, 10, 12, 14, 16, 18]
 QUICK_RATES, FULL_RATES = (4, 10, 40), (2, 4, 10, 20, 50)
 # Settings of the paper's text and of Figures 3, 5 and 6, with the noise multipliers of `PAPER.reported`.
 PAPER_BITS, PAPER_RATES = PAPER.value("map_bits"), (4, 10, 20, 50, 60)
-# Data set with the paper's accuracies of pairs: its table 1. The paper's maps, on FEMNIST, name only the cheapest pairs.
+# Data set of the paper's table 1, with accuracies of pairs. The paper's maps, on FEMNIST, name only the cheapest pairs.
 PAIRS_ON = "stackoverflow-words"
 PANEL_HEIGHT = 2.6
 # Largest distance from the best accuracy, in percentage points, that counts as near the best.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import DensePLDPmf
 
 # Share of a delta that rounding may hide. Probabilities down to e^-700 are off by 1400 units as exponentials of rounded logarithms, and a
-# pairwise sum of up to 2^24 terms adds 200: the margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
+# pairwise sum of up to 2^24 terms adds 200. The margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
 ROUNDING = 1e-10
 HALVINGS = 200
 # Largest number of Newton's steps before halving, and their largest relative gap below the allowed delta.
@@ -37,7 +37,7 @@ SERIES_TERMS = 20
 # losses below the order's inverse are rounding errors.
 EDGES = np.exp2(-np.arange(240) / 4)
 FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
-# Rényi sums omit terms below e^-150: of up to 2^24 terms, less than 1e-57.
+# Rényi sums omit terms below e^-150. Together, up to 2^24 such terms are less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
 # Largest number of values whose sums at all orders are computed together.
@@ -136,7 +136,7 @@ class ExactPrivacyLoss:
     def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
         """Return the logarithm of the sum at each order; 0 if the sum is certainly near 1."""
         logarithms, near_one = np.zeros(len(orders)), False
-        # Start from the highest order: the sum's logarithm is convex, so that it is near 1 for all orders below an order with a sum near 1.
+        # Start from the highest order. The sum's logarithm is convex, so the sum is near 1 for all orders below an order with a sum near 1.
         for position in np.argsort(-orders):
             order = float(orders[position])
             if not near_one or order * self.certain > NEAR_WHOLE:

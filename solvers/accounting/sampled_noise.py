@@ -35,7 +35,7 @@ TERMS_AFTER_ORDER = 1000
 
 # Largest order of the moments of L - 1; beyond it, the bound uses twice the moments of L.
 LARGEST_MOMENT = 256
-# Trapezoidal rule of the moments: standard deviations between points, and on each side of the integrand's maximum.
+# Numbers of standard deviations between points of the moments' trapezoidal rule, and on each side of the integrand's maximum.
 STEP, REACH = 1 / 16, 60
 
 # Whole orders with exact sums; a chord or a series covers the orders between them.
@@ -143,7 +143,7 @@ def _gaussian_masses(noise_multiplier: float, probability: float, interval: floa
     deltas = np.zeros_like(epsilons)
     if removed:
         deltas[~inside] = -np.expm1(epsilons[~inside])
-    # The loss t without sampling: e^(sign t) = 1 + (e^(sign epsilon) - 1) / probability.
+    # Without sampling, the loss t solves e^(sign t) = 1 + (e^(sign epsilon) - 1) / probability.
     sampled = sign * epsilons[inside]
     scaled = sampled + np.log(1 / probability)
     with np.errstate(divide="ignore"):

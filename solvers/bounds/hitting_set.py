@@ -14,7 +14,7 @@ from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
 from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of
 
-# Limits of a replay: a list of more clauses, or a search of more nodes, is refused.
+# Largest number of clauses of a replay's list, and of nodes of its search.
 MOST_CLAUSES, MOST_NODES = 20_000, 200_000
 
 # Share of the box by which narrowing must move an end to be repeated.

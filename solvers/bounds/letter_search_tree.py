@@ -36,7 +36,7 @@ LEAST_SHARE = 0.15
 MOST_ROUNDS = 60
 # The first tolerance is a half, and each tolerance is this share of the one before, until the requested tolerance is reached.
 NEXT_TOLERANCE = 0.5
-# The least tolerance: the programs' own errors are a few orders of magnitude below.
+# Least tolerance. The programs' own errors are smaller by a few orders of magnitude.
 LEAST_TOLERANCE = 1e-7
 # Distance from 0, in units, within which boxes without any letters are bisected.
 FAR = 10.0

@@ -142,7 +142,8 @@ class LassoProblem:
         distance = abs(1 - share) * norm + residual_error
         quadratic = distance * distance / (2 * measurements)
         linear = float(np.sum(penalty * np.abs(vector) - share * correlations * vector)) + share * correlation_error * size
-        # A norm has at most as many roundings as numbers. numpy's sums are pairwise: of 2**40 terms, none passes more than 200 additions.
+        # A norm has at most as many roundings as numbers. numpy's sums are pairwise, so that none of 2**40 terms passes more than 200
+        # additions.
         gap = quadratic * (1 + SLACK + 2 * measurements * UNIT) + linear + SLACK * penalty * size
         return CertifiedPlace(vector, image, correlations, square / (2 * measurements) + penalty * size, gap)
 

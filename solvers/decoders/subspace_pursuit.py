@@ -17,7 +17,7 @@ from ...arrays import FloatArray, IndexArray
 
 MOST_ENTRIES = 2**31
 MOST_ROUNDS = 20
-# Largest number of iterations of LSMR: few columns of a sketch are nearly orthogonal, and take about ten.
+# Largest number of iterations of LSMR. A few columns of a sketch are nearly orthogonal, and take about ten iterations.
 MOST_ITERATIONS, TOLERANCE = 100, 1e-10
 
 

@@ -202,7 +202,7 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
     logarithms -= logarithms[mode - first]
     blocks = (logarithms[start : start + BLOCK] for start in range(0, len(logarithms), BLOCK))
     logarithms -= np.log(np.sum([np.exp(block).sum() for block in blocks]))
-    # Probabilities rise to the mode and fall beyond it: the kept values are neighbours.
+    # Probabilities rise to the mode and fall beyond it, so the kept values are neighbours.
     kept = logarithms >= smallest
     lowest = int(np.argmax(kept))
     window = logarithms[lowest : lowest + np.count_nonzero(kept)]

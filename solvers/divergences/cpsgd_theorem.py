@@ -72,7 +72,7 @@ def binomial_theorem_epsilon(
     l2 = check_sensitivity("l2_sensitivity", l2_sensitivity)
     linf = check_sensitivity("linf_sensitivity", linf_sensitivity)
     delta = check_delta(delta)
-    # The probability is at most 1/2: there 1 - 2 p is not negative.
+    # The probability is at most 1/2, so 1 - 2 p is not negative.
     rarer = min(probability, 1 - probability)
     per_trial = probability * (1 - probability)
     variance = trials * per_trial

@@ -76,7 +76,7 @@ TAU_ERROR = 1e-12
 THETA = np.arange(1, 6)
 # Variance v from which exp(-2 pi^2 v^2) is below the smallest floating-point number.
 WIDE = 40.0
-# Exact sums of noise: largest number of products, extent of the noise in standard deviations, and largest omitted probability.
+# Largest number of products of exact sums of noise, extent of the noise in standard deviations, and largest omitted probability.
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0
 LEFT_OUT = 1e-285

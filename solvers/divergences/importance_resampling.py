@@ -120,7 +120,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     whole = _check_orders(orders)
     most = max(whole, default=2)
-    # The expectations are of r^a v^-j and v^j: their means bound the relevant samples.
+    # The expectations are of r^a v^-j and v^j. Their means bound the relevant samples.
     tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference]
     points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
     log_ratios = target * points - target**2 / 2

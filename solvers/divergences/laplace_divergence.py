@@ -75,7 +75,7 @@ def _exp_beyond_linear(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return e^x - 1 - x without cancellation."""
     series = np.zeros_like(exponents)
     near = np.where(np.abs(exponents) < 0.5, exponents, 0.0)
-    # Horner's scheme of x^2/2! + x^3/3! + ...: the next term is below 1e-17 of the first.
+    # This is Horner's scheme of x^2/2! + x^3/3! + ..., whose next term is below 1e-17 of the first.
     for power in range(15, 1, -1):
         series = series * near + 1 / math.factorial(power)
     return np.where(np.abs(exponents) < 0.5, series * near**2, np.expm1(exponents) - exponents)

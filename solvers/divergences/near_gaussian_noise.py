@@ -33,9 +33,9 @@ from .cpsgd_theorem import check_rate, check_trials
 from .discrete_gaussian_divergence import rounded_gaussian_epsilon, smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers take this many points on either side of the mean, in windows of up to this many deviations, times their distance:
-# at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation formula), except
-# at the ends, which are added. The points move with the noise, so that results do not jump as the noise grows.
+# Number of points on either side of the mean of a sum over whole numbers, by the largest number of deviations of the window. The distance
+# of points is at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
+# formula), except at the ends, which are added. The points move with the noise, so that results do not jump as the noise grows.
 POINTS = {16.0: 256, 40.0: 640}
 # Share of delta for events that P(S) <= e^x G(S) does not cover, each way.
 SPARED = 1e-4

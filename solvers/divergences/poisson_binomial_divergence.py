@@ -290,7 +290,7 @@ def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _
         kept[start:stop], logarithms[:, start:stop], losses[start:stop] = keeps, rows, rows[0] - rows[1]
     log_left_out = float(np.logaddexp(window.log_remainder, np.log(dropped.max()) if dropped.any() else -math.inf))
     left_out = math.exp(log_left_out)
-    # Both distributions are log-concave: the kept values are neighbours.
+    # Both distributions are log-concave, so the kept values are neighbours.
     lowest, count = int(np.argmax(kept)), int(np.count_nonzero(kept))
     (first, second), losses = logarithms[:, lowest : lowest + count], losses[lowest : lowest + count]
     pair = ExactPrivacyLoss(first, losses, left_out, left_out), ExactPrivacyLoss(second, -losses, left_out, left_out)

@@ -41,11 +41,11 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 LARGEST_DISTANCE = 1e12
 # Largest length of a window with small cubic terms, as a share of the support.
 LONGEST_WINDOW = 0.9
-# The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT:
-# less than SLACK.
+# The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT.
+# Together this is less than SLACK.
 UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
-# Least values of divisors: negligible, but no division by zero.
+# Least values of divisors, which are negligible and prevent a division by zero.
 LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
 
 
@@ -137,7 +137,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     bound = fair_binomial_bound(trials, math.ceil(largest), ORDERS, log_failure)
     if bound is None:
         return None
-    # The distribution without its end is normalised: a factor (1 - failure)**(-a) for each coordinate.
+    # The distribution without its end is normalised, which gives a factor (1 - failure)**(-a) for each coordinate.
     normalised = -dimension * ORDERS / (ORDERS - 1) * math.log1p(-bound.failure)
     divergences = quantised_renyi(bound, ORDERS, dimension, distance, largest) + normalised
     converted = RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
@@ -160,7 +160,8 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     budget = distance**2
     if budget == 0:
         return np.zeros_like(orders)
-    # The optimal multiplier lies between two slopes of g as a function of a**2: at the largest a, and over a long way to it.
+    # The optimal multiplier lies between two slopes of g as a function of a**2, the slope at the largest a and the slope over a long way to
+    # it.
     typical = math.sqrt(budget / dimension)
     scale = bound.square + bound.linear
     nodes, far = _nodes(bound, orders, largest), _far(bound, orders)

@@ -165,7 +165,7 @@ class ShuffledLetters:
         above = np.array([self._delta(epsilon, LOSS_ACCURACY) for epsilon in epsilons.tolist()])
         # The divergence at -epsilon is 1 - e^-epsilon + e^-epsilon delta, where delta is the divergence of the swapped pair at epsilon.
         below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * above[:0:-1]
-        # Divergences are convex in e^epsilon: their bounds' lower convex hull bounds them, too.
+        # Divergences are convex in e^epsilon, so the lower convex hull of their bounds is also a bound.
         deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))
         return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(interval, -LOSSES, LOSSES, deltas))
 
@@ -346,7 +346,8 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     mass = float(law.sum())
     law /= mass
     transform = np.fft.rfft(law)
-    # Both errors are in the L2 norm: the inverse transform's, and the power's, whose base carries the forward transform's error.
+    # Both errors are in the L2 norm, the inverse transform's error and the power's error, as the power's base has the forward transform's
+    # error.
     doublings = FFT_UNITS * UNIT * math.log2(points)
     base_error = doublings * math.sqrt(points) * float(np.linalg.norm(law)) + 64 * UNIT
     sizes = np.abs(transform)

@@ -20,7 +20,7 @@ from ..numerics.rounding import SLACK
 
 LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
-# Most additions of the exact integer optimum: about two seconds.
+# Largest number of additions for the exact integer optimum, which take about two seconds.
 AFFORDABLE_ADDITIONS = 2e9
 # SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units. It also covers bounds: products and
 # interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000

@@ -50,7 +50,8 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
             return np.asarray(np.sinh(given / 2) ** 2 * (1 + ROUNDING))
     budgets = given.ravel()
     gain = _log_expm1(budgets)
-    # Newton's steps solve the condition's logarithm, from bounds on the odds: the odds of one dimension, and an information bound.
+    # Newton's steps solve the condition's logarithm. They start from bounds on the odds, which are the odds of one dimension and an
+    # information bound.
     log_odds = 2 * gain - budgets - math.log(4)
     if dimension > 2:
         log_odds = np.minimum(log_odds, _log_expm1(2 * private_information(budgets) / (dimension - 2)))

@@ -96,7 +96,7 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     vectors = [[entry // scale for entry, scale in zip(row[:letters], scales, strict=True)] for row in reduced_basis(rows)]
     kernel, (first, second) = vectors[:-2], vectors[-2:]
     (first_sum, first_moment), (second_sum, second_moment) = ((sum(vector), dot(vector, positions)) for vector in (first, second))
-    # The two remaining vectors map one to one onto the plane of (sum, moment): the determinant is 1 or -1, which is its own inverse.
+    # The two remaining vectors map one to one onto the plane of (sum, moment). The determinant is 1 or -1, which is its own inverse.
     sign = first_sum * second_moment - second_sum * first_moment
     sum_step = [
         sign * (second_moment * first_entry - first_moment * second_entry) for first_entry, second_entry in zip(first, second, strict=True)

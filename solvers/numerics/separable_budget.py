@@ -37,7 +37,7 @@ def largest_piecewise_sum(
     """Return an upper bound on a sum of piecewise parabolas over an L_p ball.
 
     The sum is max sum_l h(x_l) over all x >= 0 with ``||x||_p <= radius``, for a function h made of parabolas. For any price, sum_l h(x_l)
-    <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound too small. The best price
+    <= price radius**p + dimension max_x (h(x) - price x**p) by weak duality, so that no price makes the bound too small. The best price
     gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each cell h - price x**p is
     concave, and a tangent bounds its maximum. The upper bound is too large by a relative 1e-8 or so at a good price, if the sum is at least
     0 somewhere.
@@ -90,7 +90,7 @@ def largest_piecewise_sum(
         brackets = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = brackets.holds, brackets.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
-        # The dimension multiplies a difference and its error, which depends on the terms: a power's units and 16 more for each. A
+        # The dimension multiplies a difference and its error, which depends on the terms, with a power's units and 16 more for each term. A
         # derivative whose sign is lost in its error rises by at most that error over the rest of the cell.
         ends = (lefts + tops) / scale
         terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)

@@ -38,7 +38,7 @@ PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
 # Relative decreases at which descents of the wide search and of the polish stop, and their largest numbers of linear programs.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
-# Relative distance from the best previous end's value at which the descents of a wide search aim.
+# Relative excess over the best previous end's value that descents of a wide search may have.
 WORTHWHILE = 1e-3
 # The finest grid continues from ends whose value is at most a relative RIVAL above the best value, and whose letters differ from the best
 # end's letters by more than the share SAME_LETTERS of their width.

@@ -172,7 +172,7 @@ def _refined(coarse: highspy.HighsBasis, before: int, after: int, letters: int, 
     basis = highspy.HighsBasis()
     basis.col_status = [*columns[entries[inputs].ravel()], *columns[entries.size :]]
     basis.row_status = rows[np.concatenate(blocks)].tolist()
-    # The basis may have another number of basic variables than rows, and may be singular: the solver completes it.
+    # The basis may have another number of basic variables than rows, and may be singular. The solver completes it.
     basis.valid, basis.alien = True, True
     return basis
 

@@ -292,7 +292,7 @@ def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) 
 def dithering_matrix(fine: int, coarse: int) -> FloatArray:
     """Return the dithering probabilities from a fine grid on [0, 1] to a coarse grid.
 
-    Each row has at most two above 0.
+    Each row has at most two probabilities above 0.
     """
     positions = np.arange(fine) * (coarse - 1)
     lower = np.minimum(positions // (fine - 1), coarse - 2)

@@ -33,7 +33,7 @@ from .random_direction import random_directions
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
 
 SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
-# Largest exponent: the time grows with e to this power.
+# Largest exponent, as the time grows with e to the power of the exponent.
 LARGEST_CODED = 10.0
 # Number of public points, counted from 0; later points count as point 0.
 MOST_POINTS = 2**62

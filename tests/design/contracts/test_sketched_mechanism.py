@@ -34,7 +34,7 @@ def test_sketches_are_clipped_no_more_often_than_stated(sketch: Any) -> None:
     for clip in (3.15, 3.3, 3.6):
         bound = replace(mechanism, sketch_clip=clip).clipping_probability
         assert np.mean(lengths > clip) <= bound + 5 * math.sqrt(bound / rounds)
-    # Chebyshev's inequality: the variance 2/m over the square of 1.1**2 - 1.
+    # Chebyshev's inequality divides the variance 2/m by the square of 1.1**2 - 1.
     assert mechanism.clipping_probability == pytest.approx(2 / 400 / 0.21**2, rel=1e-12)
     assert made(sketch_clip=3.0).clipping_probability == made(sketch_clip=0.1).clipping_probability == 1.0
     # Some sketches are clipped, as the share longer than 1.05 times the vector is about 2(1 - Phi(1.5)) / 2.

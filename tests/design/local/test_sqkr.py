@@ -108,7 +108,7 @@ def test_messages_of_many_dimensions_are_unbiased_and_vary_as_stated() -> None:
     messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(2))
     variance = float(mechanism.variance(vector[None, :])[0])
     errors = np.array([mechanism.decode(mechanism.aggregate(part), 100) - vector for part in np.split(messages, 100)])
-    # The sum has about 20 * 100 squares of equal variance: a relative standard error of sqrt(2 / 2000) = 3.2 %.
+    # The sum has about 20 * 100 squares of equal variance, which gives a relative standard error of sqrt(2 / 2000) = 3.2 %.
     assert np.mean(np.sum(errors**2, axis=1)) == pytest.approx(variance / 100, rel=0.16)
     deviations = errors.mean(axis=0) / errors.std(axis=0) * 10
     assert np.abs(deviations).max() < 6
@@ -124,7 +124,7 @@ def test_the_published_error_of_one_bit_without_privacy_is_met() -> None:
     assert predicted * clients / 10_000 == pytest.approx(0.0693, abs=5e-5)
     assert mechanism.variance(vectors).sum() / clients**2 == pytest.approx(predicted, rel=1e-9)
     estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(4))), clients)
-    # The error is about chi-square with 200 degrees of freedom: a relative standard deviation of 10 %.
+    # The error is about chi-square with 200 degrees of freedom, which has a relative standard deviation of 10 %.
     assert np.sum((estimate - vectors.mean(axis=0)) ** 2) == pytest.approx(predicted, rel=0.5)
 
 

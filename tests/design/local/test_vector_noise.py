@@ -95,7 +95,7 @@ def test_laplace_divergences_against_fifty_digits(shift: float, order: float) ->
 def test_no_allocation_of_a_distance_reveals_more_than_the_bound(norm: float, epsilon: float) -> None:
     rng, dimension = np.random.default_rng(9), 7
     bound = laplace_vector_divergences(epsilon, dimension, norm, ORDERS)
-    # The shifts have norm T = epsilon / dimension^(1 - 1/p): sparse and dense, equal and unequal.
+    # The shifts have norm T = epsilon / dimension^(1 - 1/p). They are sparse and dense, equal and unequal.
     shifts = np.abs(rng.normal(size=(60, dimension))) ** rng.choice([0.0, 0.2, 1.0, 4.0], (60, 1))
     shifts[rng.random(shifts.shape) < rng.choice([0.0, 0.5, 0.9], (60, 1))] = 0.0
     shifts[0], shifts[1] = 1.0, np.eye(dimension)[0]

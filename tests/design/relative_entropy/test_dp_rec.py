@@ -96,7 +96,7 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
     vectors = np.tile(vector, (clients, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(5))
     decoded = np.array([mechanism.aggregate(row[None]) for row in messages])
-    # Each of seven numbers is within 5 standard errors: a chance below 1e-6.
+    # Each of seven numbers is within 5 standard errors, except with a chance below 1e-6.
     errors = ((decoded - vector) ** 2).sum(axis=1)
     assert abs(errors.mean() - mechanism.variance(vectors[:1])[0]) < 5 * errors.std() / math.sqrt(clients)
     spread = decoded.std(axis=0) / math.sqrt(clients)

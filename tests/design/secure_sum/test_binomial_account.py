@@ -336,8 +336,8 @@ def test_sampled_rounds_by_the_theorem() -> None:
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.1, 1), (0.1, 4), (0.5, 4)])
 def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: int) -> None:
-    # The exact losses are composed in either direction: a vector that is present with probability q, shifted by 20, against an absent
-    # vector.
+    # The exact losses are composed in either direction between an absent vector and a vector, shifted by 20, that is present with
+    # probability q.
     trials, shift, delta = 6000, 20, 1e-5
     masses = shifted_binomial_pmf(trials)
     without = np.concatenate([masses, np.zeros(shift)])

@@ -91,7 +91,7 @@ def test_the_published_bound_is_above_the_predicted_error(dimension: int, rotate
 
 
 def test_the_bias_of_rotated_coordinates_that_are_cut_off_is_within_its_bound() -> None:
-    # Each seed's bias is known exactly: the clipped part, rotated back. Such a large delta permits clipping.
+    # Each seed's bias is known exactly, as the clipped part, rotated back. Such a large delta permits clipping.
     vectors = np.array([[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 0.5, -0.5, 0.25, 0.0, 0.0, 0.0, 0.0]])
     base = CpsgdMechanism(NormBall(8, 2.0, 1.5), clients=2, levels=5, trials=8, delta=0.999, rotated=True)
     biases, cut = [], 0

@@ -48,7 +48,7 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
     squares = np.sum(errors**2, axis=1)
     predicted = mechanism.variance(vectors).mean() / 4
-    # The prediction includes rounding errors on the Fourier rotation's padding: at most 1/4 per client, the largest f (1 - f).
+    # The prediction includes rounding errors on the Fourier rotation's padding, at most 1/4 per client, the largest f (1 - f).
     padding = 0.0 if rotation == "hadamard" else 1 / 4 / 4
     allowed = 5 * squares.std() / math.sqrt(rounds)
     assert predicted - padding - allowed < squares.mean() < predicted + allowed

@@ -166,7 +166,7 @@ def test_a_slack_that_no_sketch_keeps_is_refused_with_the_least_that_one_does(ca
 
 @pytest.mark.parametrize("calibrate", [summed, central])
 def test_where_noise_is_as_large_as_the_clip_a_hadamard_sketch_is_named(calibrate: Any) -> None:
-    """The count-mean sketch has the squared norm as error, a long Hadamard sketch a small error."""
+    """A count-mean sketch's error is the squared norm; a long Hadamard sketch's error is small."""
     changes = {"ball": NormBall(2**13, 2.0), "clients": 350}
     with pytest.raises(InfeasibleError, match="or take the transform hadamard, or give a sketch_dimension"):
         calibrate(SketchChoice(), **changes)

@@ -112,7 +112,7 @@ def test_scaled_rows_are_the_same_mechanism() -> None:
 
 @pytest.mark.parametrize("name", SKETCHES)
 def test_noise_alone_is_below_the_penalty(name: str) -> None:
-    # The noise exceeds its level with probability at most 1/20: in 18 or fewer of 100 rounds, except once in a million.
+    # The noise exceeds its level with probability at most 1/20, so in at most 18 of 100 rounds, except with probability 1e-6.
     mechanism = made(SKETCHES[name], sigma=0.5, failure_probability=0.05)
     zeros, rng = np.zeros((CLIENTS, DIMENSION)), seeded_words(np.random.default_rng(6))
     above = above_level = 0

@@ -52,7 +52,8 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     for row in frame.itertuples():
         assert row.central_squared_error == central_gaussian_error(ball, row.clients, 1.0, 1e-5, "replace-one")
         assert row.worst_mean_variance >= row.central_squared_error
-    # The Poisson-binomial mechanism alone sends more coordinates than the vector has: twice as many, as the dimension is a power of two.
+    # The Poisson-binomial mechanism alone sends more coordinates than the vector has. It sends twice as many, as the dimension is a power
+    # of two.
     coordinates = np.where(frame["series"] == "Poisson-binomial", 2, 1)
     assert (frame["bits_per_coordinate"] <= coordinates * frame["bits"]).all()
     assert frame["bits_per_coordinate"].max() <= 32

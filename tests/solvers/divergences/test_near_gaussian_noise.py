@@ -377,7 +377,7 @@ def test_the_tail_of_binomial_noise_is_above_the_truth_in_windows_of_any_width(p
 
 @pytest.mark.parametrize(("variance", "deviations"), [(1000.0, 5.0), (1000.0, 15.0), (6400.0, 5.0), (6400.0, 39.0)])
 def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(variance: float, deviations: float) -> None:
-    # In its far tail, Skellam noise is much likelier than Gaussian noise: by e^11 at 39 deviations of 80 steps.
+    # In its far tail, Skellam noise is much likelier than Gaussian noise, by a factor of e^11 at 39 deviations of 80 steps.
     ratio = skellam_noise_ratio(variance, deviations)
     first = math.floor(ratio.offsets[-1]) + 1
     with mpmath.workdps(40):

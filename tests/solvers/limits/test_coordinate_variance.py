@@ -44,7 +44,7 @@ def test_the_bound_is_met_at_order_two_and_at_infinity_and_by_small_divergences(
 
 @pytest.mark.parametrize(("dimension", "norm"), [(1, 2.0), (8, 1.0), (8, 2.0), (128, 2.0), (300, 3.0)])
 def test_no_unbiased_table_has_less_variance(dimension: int, norm: float) -> None:
-    # The tables are linear in the input, with unbiased letters: sum_j slope_j a_j = 1, sum_j mean_j a_j = middle.
+    # The tables are linear in the input. Letters are unbiased, so sum_j slope_j a_j = 1 and sum_j mean_j a_j = middle.
     rng = np.random.default_rng(0)
     means, inputs = rng.dirichlet(np.full(6, 3.0)), np.arange(16)
     slopes = rng.normal(size=6) * means

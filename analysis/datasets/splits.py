@@ -89,7 +89,7 @@ def ordered_split(sizes: ArrayLike) -> Split:
 
 
 def chosen_split(labels: ArrayLike, clients: int, split: str, alpha: float, seed: int) -> Split:
-    """Return the split named ``"iid"`` or ``"dirichlet"``; only the latter uses alpha."""
+    """Return the split named ``"iid"`` or ``"dirichlet"``; only ``"dirichlet"`` uses alpha."""
     check_choice("split", split, SPLITS)
     if split == "iid":
         return iid_split(len(np.asarray(labels)), clients, seed)

@@ -74,7 +74,7 @@ def check_mechanism(plan: Plan, planned: PlannedMechanism, *, seed: int = 0) -> 
 
 
 def _clients(mechanism: Mechanism, clients: int, seconds: float) -> int:
-    """Return the clients per simulated round, which are all if the mechanism needs them."""
+    """Return the number of clients per simulated round, all clients if the mechanism needs them."""
     if mechanism.joint_clients is not None or clients * seconds <= MOST_SECONDS:
         return clients
     return min(clients, max(FEWEST_CLIENTS, int(MOST_SECONDS / seconds)))

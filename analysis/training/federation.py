@@ -428,7 +428,7 @@ class Federation:
             self.records[name].append(float(value))
 
     def _mean(self, messages: MessageSum, factor: float) -> FloatArray:
-        """Return the mean update, the message sum times a factor, and advance the memory, if any."""
+        """Return the mean update, the message sum times a factor, and advance any memory."""
         measured = messages.total(len(self._memory) or self.state.dimension) * factor
         mean, self._memory = messages.mechanism.decode_remembered(measured, self._memory)
         return mean

@@ -422,8 +422,8 @@ class FrequencyMechanism(Mechanism):
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:  # noqa: ARG002
         """Return likely true frequencies, at which standard errors are computed.
 
-        Items above the noise keep their estimates. The other items share the rest of 1, by a projection: frequencies that are truncated at
-        0 individually have too large a sum, and so too large standard errors.
+        Items above the noise keep their estimates. The other items share the remainder of 1, by a projection: frequencies that are
+        truncated at 0 individually have too large a sum, and so too large standard errors.
         """
         return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
 
@@ -494,9 +494,9 @@ class SecureSumMechanism(Mechanism):
 
     A mechanism derives from this class and, after it, from the class of its domain, such as `VectorMechanism`.
 
-    A message is the return value of `noisy_steps`, modulo M. The sum of messages determines the sum of the whole numbers if the latter lies
-    in the range of M numbers that `recovered_steps` chooses from; otherwise the sum wraps around, which `wrap_probability` bounds.
-    `clients` is the number of clients whose noise the guarantee rests on.
+    A message is the return value of `noisy_steps`, modulo M. The sum of messages determines the sum of the whole numbers if this sum is in
+    the range of M numbers that `recovered_steps` chooses from. Otherwise the sum wraps around, with a probability that `wrap_probability`
+    bounds. `clients` is the number of clients whose noise the guarantee rests on.
     """
 
     clients: int

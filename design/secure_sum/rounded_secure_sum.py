@@ -143,8 +143,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         - noise, whose moment generating function the mechanism knows.
 
         Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus `_tail_exponent`. The
-        result is the smaller of this bound and the bound for the largest possible coordinates. The latter uses that no rounded coordinate
-        exceeds the bound on the norm, so that only the noise is random.
+        result is the smaller of this bound and the bound for the largest possible coordinates. The bound for the largest possible
+        coordinates uses that no rounded coordinate exceeds the bound on the norm, so that only the noise is random.
         """
         clients, radius = self.clients, self.ball.clip_norm / self.granularity
         shift = clients * self._rounding.bias_bound / self.granularity

@@ -66,8 +66,8 @@ def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[fl
     """Return bitwise randomised response, which flips every bit of the grid index independently.
 
     Each bit has the privacy epsilon / bits. The weight w_h depends only on the number h of flipped bits; all but w_0 are rounded up and w_0
-    is the rest, so that w_0 / w_bits <= exp(epsilon). For any weights, a bit's sign then keeps the same share s = sum_h w_h (C(bits-1, h) -
-    C(bits-1, h-1)) / total of its mean, and the letters 1/2 + (y / (B-1) - 1/2) / s are exactly unbiased (section 3 of Chaudhuri, Guo,
+    is the remainder, so that w_0 / w_bits <= exp(epsilon). For any weights, a bit's sign then keeps the same share s = sum_h w_h (C(bits-1,
+    h) - C(bits-1, h-1)) / total of its mean, and the letters 1/2 + (y / (B-1) - 1/2) / s are exactly unbiased (section 3 of Chaudhuri, Guo,
     Rabbat 2022).
 
     Arguments are those of `generalised_randomised_response`.

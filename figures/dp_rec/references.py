@@ -134,12 +134,12 @@ class ReferencePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the fields of the setting, and the account's numbers.
 
-        ``epsilon`` is that of the setting's noise on the sum over ``rounds``, an upper bound; it is infinite where the bits are too few.
+        ``epsilon`` is an upper bound on epsilon of the setting's noise on the sum over ``rounds``; it is infinite if the bits are too few.
         ``minimum_bits`` is the least number of bits with a finite epsilon of DP-REC, and ``epsilon_at_minimum_bits`` is that epsilon
-        (missing for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives
-        the paper's epsilon, an upper bound. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
-        ``paper_noise_multiplier``, with its ``paper_noise_epsilon`` by this account; ``same_rounds_noise_multiplier`` is that of
-        ``rounds``, DP-REC's.
+        (missing for Gaussian noise). ``target_noise_multiplier`` is an upper bound on the noise on the sum, over the clip norm, with which
+        the account gives the paper's epsilon. For Gaussian noise, ``target_noise_multiplier``, the paper's own ``paper_noise_multiplier``
+        and its ``paper_noise_epsilon`` by this account are for ``noise_rounds``. ``same_rounds_noise_multiplier`` is for ``rounds``,
+        DP-REC's number of rounds.
         """
         mechanism, name = self.account.split(", ")
         own = asdict(self.published) | {"delta": self.published.delta, "sum_noise_multiplier": self.published.sum_noise_multiplier}

@@ -124,9 +124,9 @@ class FrequencyPoint(Point):
         """Return a row for each round.
 
         ``largest_error`` and ``error`` are the l_inf and l_2 distances from the true frequencies after projection, ``raw_squared_error`` is
-        the squared l_2 distance before, and ``predicted_squared_error`` the expectation of the latter, missing for medians, which are
-        biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are worst cases over
-        data for any mechanism of the trust model with that guarantee, from below.
+        the squared l_2 distance before projection, and ``predicted_squared_error`` is its expectation, which is missing for medians, as
+        medians are biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are lower
+        bounds on the worst case over data for any mechanism of the trust model with that guarantee.
         """
         mechanism, median = self._mechanism(), self.series != CENTRAL and SERIES[self.series].median
         trust = "central" if mechanism is None else mechanism.guarantee.trust_model

@@ -44,7 +44,7 @@ class LayerPoint(Point):
     ----------
     arrangement : str
         Name in `ARRANGEMENTS`. Layers get coordinates in proportion to their size, or to the root of their size times the norm of their
-        part of the mean. The latter is the best choice for a given mean, but in practice the norms would have to be public.
+        part of the mean. The second choice is the best for a given mean, but in practice the norms would have to be public.
     rate : float
         Dimension over the coordinates of all sketches.
     kept : float

@@ -226,7 +226,7 @@ def poisson_cumulants(noise_multiplier: float, probability: float, orders: Integ
     """
     if probability == 1:
         return np.asarray(orders * (orders - 1) / (2 * noise_multiplier**2))
-    # The binomial theorem takes 1 out of the sum; the rest of each term is positive.
+    # The binomial theorem takes 1 out of the sum; the remainder of each term is positive.
     chosen = np.arange(2, int(orders.max()) + 1)
     factors = log_expm1(chosen * (chosen - 1) / (2 * noise_multiplier**2))
     return _cumulants(orders, chosen * math.log(probability) + factors, math.log1p(-probability))

@@ -62,7 +62,7 @@ class FairBinomialBound:
     linear : float
         Coefficient of j.
     failure : float
-        Probability of the omitted end of the support; the divergence is that of the rest, not normalised.
+        Probability of the omitted end of the support; the divergence is that of the remaining support, not normalised.
     """
 
     square: FloatArray

@@ -40,8 +40,8 @@ def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensiti
     variance : float
         Variance of the noise of one coordinate, from 1e-6 to 1e40.
     l1_sensitivity, l2_sensitivity : float
-        Largest L1 and L2 distance of two neighbours' vectors, at least 0. For vectors of whole numbers the former is at most the square
-        of the latter.
+        Largest L1 and L2 distance of two neighbours' vectors, at least 0. For vectors of whole numbers the L1 distance is at most the
+        square of the L2 distance.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives infinity, because Skellam noise has no pure privacy.
 

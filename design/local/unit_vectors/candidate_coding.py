@@ -372,7 +372,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     def threshold(self) -> float:
         """Threshold of the coded mechanism, or for `unbiased` the threshold of least variance.
 
-        The latter minimises the variance up to the accuracy of a search.
+        The threshold for `unbiased` minimises the variance up to the accuracy of a search.
         """
         if not self.unbiased:
             return self.coded.threshold

@@ -337,7 +337,7 @@ def test_rounding_is_what_the_variance_counts() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 10, 1000])
 def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) -> None:
-    # A hundredth of delta covers any round that exceeds the distance; the noise has the rest.
+    # A hundredth of delta covers any round that exceeds the distance, and the remaining delta is for the noise.
     mechanism = made(ball=NormBall(300, 2.0, 2.0), trials=10**6)
     delta = 1e-6
     apart = quantised_l2_bound(mechanism.padded_dimension, mechanism.distance / mechanism.step, 0.01 * delta / rounds)

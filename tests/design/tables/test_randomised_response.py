@@ -145,7 +145,7 @@ def test_other_tables_are_not_taken_for_randomised_response() -> None:
         assert not is_bitwise_response(other)
     assert not is_generalised_response(bitwise)
     assert not is_bitwise_response(generalised)
-    # The tables have the same first row but two exchanged rows, or the letters of a mirrored table.
+    # The changed tables have the same first row and two other rows exchanged, or the letters of a mirrored table.
     assert not is_generalised_response(dataclasses.replace(generalised, weights=generalised.weights[[0, 2, 1, 3]]))
     assert not is_generalised_response(dataclasses.replace(generalised, alphabet=generalised.alphabet[::-1]))
     assert not is_bitwise_response(dataclasses.replace(bitwise, weights=bitwise.weights[[0, 2, 1, 3]]))

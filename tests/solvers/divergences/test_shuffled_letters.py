@@ -435,7 +435,7 @@ def test_a_small_rest_is_allowed_its_rounding() -> None:
     count, rest = 1000, 1e-9
     up = (1 - rest) / 2
     bound = positive_part_bound(np.array([0.5, -0.5]), np.array([up, up]), rest, count, 1e-6)
-    # Without the rest, the result is half the mean absolute deviation of tosses, per toss; the rest changes it by a millionth at most.
+    # Without `rest`, the result is half the mean absolute deviation of tosses, per toss; `rest` changes it by a millionth at most.
     exact = math.comb(count, count // 2) / 2 ** (count + 2)
     assert 1 - 2e-6 <= bound / exact <= 1 + 3e-3
 

@@ -171,7 +171,7 @@ def population_chunks(
 
 
 def usual_nonzero(dimension: int) -> int:
-    """Return the default number of non-zero coordinates: one in 16, at least one."""
+    """Return the default number of non-zero coordinates, one in 16, at least one."""
     return max(1, dimension // SPARSITY)
 
 

@@ -209,7 +209,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def joint_clients(self) -> int:
-        """The number of clients: the server releases only the noisy sum."""
+        """The number of clients, as the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:

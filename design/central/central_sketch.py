@@ -83,7 +83,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     @property
     def joint_clients(self) -> int:
-        """Number of clients: the server releases only the noisy sum."""
+        """Number of clients, as the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:

@@ -97,7 +97,7 @@ class Categories:
 
     @property
     def middle(self) -> float:
-        """The estimate of a server that receives no message: all items are equally frequent."""
+        """The estimate of a server without messages, in which all items are equally frequent."""
         return 1 / self.size
 
     def ball(self, adjacency: str) -> NormBall:

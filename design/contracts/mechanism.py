@@ -504,7 +504,10 @@ class SecureSumMechanism(Mechanism):
     @property
     @abstractmethod
     def modulus(self) -> int:
-        """The modulus M, from 2 to 2**62: a message's coordinate takes log2(M) bits."""
+        """The modulus M, from 2 to 2**62.
+
+        A message's coordinate takes log2(M) bits.
+        """
 
     @property
     @abstractmethod
@@ -530,7 +533,7 @@ class SecureSumMechanism(Mechanism):
 
     @property
     def joint_clients(self) -> int:
-        """The number of clients: the server sees only the sum of their messages."""
+        """The number of clients, as the server sees only the sum of their messages."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:

@@ -109,7 +109,7 @@ class NormBall:
         return 0.0
 
     def ball(self, adjacency: str) -> "NormBall":  # noqa: ARG002
-        """Return the ball itself: a trusted server's Gaussian noise is for its vectors."""
+        """Return the ball itself, as a trusted server's Gaussian noise is for its vectors."""
         return self
 
     def clipped_count(self, vectors: ArrayLike) -> int:

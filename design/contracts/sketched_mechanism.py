@@ -73,7 +73,7 @@ class SketchedMechanism(VectorMechanism):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Upper bound on the distance of a decoded sketch from its vector: the sum of their lengths."""
+        """Largest length of a decoded sketch plus that of a vector, which bounds their distance."""
         return self.sketch.operator_norm_bound * self.sketch_clip / self.sketch.length_factor + self.ball.clip_norm
 
     @property

@@ -126,7 +126,7 @@ def within_clip(norms: ArrayLike, clip_norm: float) -> FloatArray:
 
 
 def usual_count_deviation(clients: int) -> float:
-    """Return the paper's standard deviation of the count's noise: a twentieth of the clients."""
+    """Return the paper's standard deviation of the count's noise, a twentieth of the clients."""
     return check_integer("clients", clients, low=1, high=MOST_CLIENTS) / CLIENTS_PER_DEVIATION
 
 

@@ -211,7 +211,10 @@ def apply_package(
 
 
 def _check_successor(received: ModelState, state: ModelState) -> None:
-    """Refuse a model that cannot follow the client's model: an old model may be a replay attack."""
+    """Refuse a model that cannot follow the client's model.
+
+    An old model may be a replay attack.
+    """
     if received.rounds < state.rounds:
         through = f"{received.rounds} rounds, the client's through {state.rounds}"
         raise DataError(f"package: the model has been through {through}: rollback is refused")

@@ -427,11 +427,11 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as the modulus holds every sum of n columns."""
+        """Probability that a coordinate wraps, 0.0, as the modulus holds every sum of n columns."""
         return 0.0
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return the columns without noise: the mechanism uses no random words."""
+        """Return the columns without noise, as the mechanism uses no random words."""
         word_source(words)
         return self.code.columns(self.domain.clip(items)).astype(np.int64)
 

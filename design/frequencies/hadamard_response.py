@@ -188,12 +188,12 @@ class RecursiveHadamardResponse(BlockMechanism):
 
     @property
     def block_outputs(self) -> int:
-        """Number of outputs of a block: the two signs."""
+        """Number of outputs of a block, which are the two signs."""
         return 2
 
     @property
     def set_outputs(self) -> int:
-        """Number of outputs of an item's set: one sign."""
+        """Number of outputs of an item's set, which holds one of the two signs."""
         return 1
 
     @property

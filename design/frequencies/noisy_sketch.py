@@ -256,7 +256,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def _tail_logarithm(self) -> float:
-        """The logarithm of 2 m / 1e-9: an exponent that keeps both tails of m buckets within 1e-9."""
+        """The logarithm of 2 m / 1e-9, an exponent that keeps both tails of m buckets within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
     def __post_init__(self) -> None:

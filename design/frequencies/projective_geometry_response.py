@@ -221,17 +221,17 @@ class ProjectiveGeometryResponse(BlockMechanism):
 
     @property
     def block_outputs(self) -> int:
-        """Number of outputs of a block: all points of the space."""
+        """Number of outputs of a block, which are all points of the space."""
         return self.space.points
 
     @property
     def set_outputs(self) -> int:
-        """Number of outputs of an item's set: the points of a hyperplane."""
+        """Number of outputs of an item's set, which are the points of a hyperplane."""
         return self.space.hyperplane_points
 
     @property
     def common_outputs(self) -> float:
-        """Number of common outputs: the points common to two hyperplanes."""
+        """Number of common outputs, which are the points common to two hyperplanes."""
         return float(self.space.common_points)
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:

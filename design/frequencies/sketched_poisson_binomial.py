@@ -143,7 +143,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as no sum exceeds clients * trials."""
+        """Probability that a coordinate wraps, 0.0, as no sum exceeds clients * trials."""
         return 0.0
 
     @property

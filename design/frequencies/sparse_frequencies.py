@@ -113,7 +113,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def worst_shared_variance(self) -> float:
-        """Shared variance: 0.0, because the right items have no remaining collisions."""
+        """Shared variance, 0.0, because the right items have no remaining collisions."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
@@ -150,7 +150,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return self._threshold(self.sketch.rows, self.distinct_items)
 
     def variance(self, items: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each item: the noise does not depend on the item."""
+        """Return `worst_variance` for each item, as the noise does not depend on the item."""
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:

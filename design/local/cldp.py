@@ -70,7 +70,7 @@ class CLDPMechanism(ScalarMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Number of bits of a message: one."""
+        """Number of bits of a message, which is one."""
         return 1.0
 
     def privacy(self) -> Privacy:
@@ -419,7 +419,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
 
     @property
     def indices(self) -> int:
-        """Number of indices: the dimension, or the next power of two."""
+        """Number of indices, the dimension or the next power of two."""
         return padded_dimension(self.ball.dimension)
 
     @property

@@ -316,7 +316,7 @@ class KerdockFrame(TightFrame):
 
     @property
     def length(self) -> int:
-        """Number p of coordinates of a padded vector: a power of 4."""
+        """Number p of coordinates of a padded vector, a power of 4."""
         return 1 << 2 * max(1, -(-(self.dimension - 1).bit_length() // 2))
 
     @property

@@ -264,7 +264,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Number of bits of a message: one letter for each coordinate."""
+        """Number of bits of a message, which has one letter for each coordinate."""
         return float(self.ball.dimension * self.table.bits_out)
 
     def facts(self) -> dict[str, Any]:

@@ -259,7 +259,10 @@ class MaskSource:
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:
-        """Return the mask of two clients: the lower number adds it, the higher number subtracts it."""
+        """Return the mask of two clients.
+
+        The client with the lower number adds the mask, and the client with the higher number subtracts it.
+        """
         return self._expand(b"pair", min(first, second), max(first, second))
 
     def self_mask(self, client: int) -> WordArray:

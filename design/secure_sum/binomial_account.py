@@ -158,7 +158,7 @@ class BinomialNoise:
 
     @property
     def l2_steps(self) -> float:
-        """The L2 sensitivity in steps of the scale: the root of a whole number."""
+        """The L2 sensitivity in steps of the scale, the root of a whole number."""
         return math.sqrt(whole_steps((self.l2 / self.scale) ** 2))
 
     def privacy(self) -> Privacy:

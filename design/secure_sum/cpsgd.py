@@ -153,7 +153,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as no sum reaches the modulus."""
+        """Probability that a coordinate wraps, 0.0, as no sum reaches the modulus."""
         return 0.0
 
     def facts(self) -> dict[str, Any]:
@@ -340,7 +340,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return self._noisy(self.ball.check(vectors), word_source(words), np.dtype(np.int64))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words: the numbers are below the modulus."""
+        """Return `noisy_steps` in the narrowest words, as the numbers are below the modulus."""
         array, words, word = self.ball.check(vectors), word_source(words), np.min_scalar_type(self.modulus - 1)
         return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word), below=True)
 
@@ -469,7 +469,7 @@ def calibrate_cpsgd(
 
     @cache
     def likely(levels: int, trials: int) -> bool:
-        # The bound is for Gaussian noise and all clients, and searches begin where this test changes.
+        # The test uses a bound for Gaussian noise of all clients. Searches begin at the point at which its result changes.
         mechanism = replace(smallest, levels=levels, trials=trials)
         return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(
             mechanism.padded_dimension, mechanism.distance / mechanism.step, delta

@@ -263,7 +263,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as no sum exceeds clients * trials."""
+        """Probability that a coordinate wraps, 0.0, as no sum exceeds clients * trials."""
         return 0.0
 
     @property
@@ -281,7 +281,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Largest variance of a vector of the ball: the variance of the zero vector."""
+        """Largest variance of a vector of the ball, the variance of the zero vector."""
         return self._tosses
 
     def for_clients(self, clients: int) -> Self:

@@ -83,7 +83,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def bias_bound(self) -> float:
-        """The ball's diameter: no estimate has a larger error."""
+        """The ball's diameter, as no estimate has a larger error."""
         return 2 * self.ball.clip_norm
 
     @property
@@ -101,7 +101,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def worst_shared_variance(self) -> float:
-        """Shared variance: 0.0, as a correctly decoded sparse mean has no compression error."""
+        """Shared variance, 0.0, as a correctly decoded sparse mean has no compression error."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
@@ -127,7 +127,7 @@ class SparseSum(SketchedSecureSum):
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
-        """Return the weights of the sum of sketches: the Lasso is not linear in the sum."""
+        """Return the weights of the sum of sketches, as the Lasso is not linear in the sum."""
         return self.inner.sum_weights(self.sketched(first), self.sketched(second))
 
     @property
@@ -204,5 +204,5 @@ class SparseSum(SketchedSecureSum):
         return refitted if len(kept) == len(support) else refit_support(operator, observed, kept).solution
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each vector: a prediction for sparse means."""
+        """Return `worst_variance` for each vector, a prediction for sparse means."""
         return np.full(len(self.ball.check(vectors)), self.worst_variance)

@@ -28,7 +28,7 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def joint_clients(self) -> int:
-        """Number of clients: the server sees only the counts of their letters."""
+        """Number of clients, as the server sees only the counts of their letters."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:

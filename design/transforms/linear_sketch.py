@@ -175,27 +175,27 @@ class IdentitySketch(LinearSketch):
 
     @property
     def sketch_dimension(self) -> int:
-        """Number of coordinates of a sketch: the dimension."""
+        """Number of coordinates of a sketch, the dimension."""
         return self.dimension
 
     @property
     def distortion(self) -> float:
-        """Expected squared error of compression: 0.0."""
+        """Expected squared error of compression, which is 0.0."""
         return 0.0
 
     @property
     def length_variance(self) -> float:
-        """Variance of squared lengths: 0.0."""
+        """Variance of squared lengths, which is 0.0."""
         return 0.0
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """Squared operator norm of the identity: 1.0."""
+        """Squared operator norm of the identity, which is 1.0."""
         return 1.0
 
     @property
     def operator_norm_bound(self) -> float:
-        """Operator norm of the identity: 1.0."""
+        """Operator norm of the identity, which is 1.0."""
         return 1.0
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:

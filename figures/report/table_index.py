@@ -77,7 +77,7 @@ def index_rows(index: Path) -> pd.DataFrame:
             variance=rows["mean_variance"].where(rows["objective"] == "mean", rows["worst_variance"]),
             table=stems,
             label=stems,
-            # The epsilon of a certificate without an epsilon is infinite.
+            # A certificate without an epsilon counts as infinite epsilon.
             realised_epsilon=rows["realised_epsilon"].astype(float).fillna(np.inf),
             delta=0.0,
             realised_delta=0.0,

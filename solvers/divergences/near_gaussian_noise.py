@@ -112,7 +112,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     offsets = _window(mean, deviations, narrowest=mean)
     slope = offsets / mean
     squared = np.sqrt(1 + slope**2)
-    # p = x / s and 1 / s of the expansion in powers of 1 / s, s = sqrt(x^2 + v^2).
+    # With s = sqrt(x^2 + v^2), the expansion in powers of 1 / s has coefficients that depend on p = x / s.
     p2, inverse = (slope / squared) ** 2, 1 / (mean * squared)
     expansion = inverse * (3 - 5 * p2) / 24
     expansion += inverse**2 * (81 - 462 * p2 + 385 * p2**2) / 1152

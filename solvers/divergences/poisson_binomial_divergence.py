@@ -218,7 +218,7 @@ def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:
 
 
 def largest_toss_loss(trials: int, theta: float) -> float:
-    """Return the largest privacy loss of a client's tosses: the pure epsilon of a coordinate."""
+    """Return the largest privacy loss of a client's tosses, the pure epsilon of a coordinate."""
     return trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
 
 

@@ -96,8 +96,8 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> tuple[FloatArray, 
     X is a coordinate of a random unit vector.
     """
     half = (dimension - 1) / 2
-    log_rest = -np.logaddexp(0.0, log_odds)  # The logarithm of 1 - t**2.
-    ratio = np.exp(-log_odds)  # The ratio (1 - t**2)/t**2.
+    log_rest = -np.logaddexp(0.0, log_odds)  # This is the logarithm of 1 - t**2.
+    ratio = np.exp(-log_odds)  # This is (1 - t**2)/t**2.
     squared = np.exp(-np.logaddexp(0.0, -log_odds))
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).
     log_mean = half * log_rest - math.log(2 * half) - _log_beta(half)

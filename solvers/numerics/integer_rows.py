@@ -68,8 +68,8 @@ class RowLattice:
 def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     """Prepare the search for rows with given sum and moment.
 
-    One LLL reduction of the rows [scale_j e_j | N | N m_j], N large, gives the kernel (the vectors with N-part zero come first) and, in
-    the last two vectors, solutions of the two equations: the extended Euclidean algorithm and the reduction in one.
+    One LLL reduction of the rows [scale_j e_j | N | N m_j], with a large N, gives the kernel (the vectors with N-part zero come first) and,
+    in the last two vectors, solutions of the two equations. It includes the extended Euclidean algorithm.
 
     Parameters
     ----------

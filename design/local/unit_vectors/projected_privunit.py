@@ -226,7 +226,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def space(self) -> int:
-        """Number of projected coordinates: the dimension, or the next power of two."""
+        """Number of projected coordinates, the dimension or the next power of two."""
         return padded_dimension(self.ball.dimension)
 
     @property

@@ -1,4 +1,7 @@
-"""Largest hockey-stick divergences of a table's rows: no skipped pair exceeds the result."""
+"""Tests of the largest hockey-stick divergences of a table's rows.
+
+No skipped pair exceeds the result.
+"""
 
 from fractions import Fraction
 

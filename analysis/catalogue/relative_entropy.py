@@ -28,7 +28,7 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 
-# This number represents an infinite epsilon in the root search.
+# Number that represents an infinite epsilon in the root search.
 HUGE_EPSILON = 1e100
 
 GROUPS = Option("groups", int, "Number of groups of coordinates, each with an index of its own.", 1, 1, 2**20)

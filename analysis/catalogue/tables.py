@@ -35,7 +35,7 @@ DESIGN_SEED = 0
 # Epsilon of a round from which another bit of a coordinate may be worth its time, and number of coordinates from which tables of fine grids
 # are slow.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
-# Tables for vectors ignore the interval, because their grid is scaled to the ball.
+# Interval of tables for vectors, which ignore it, because their grid is scaled to the ball.
 UNUSED_INTERVAL = (-1.0, 1.0)
 _FOR_NUMBERS = (
     "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "

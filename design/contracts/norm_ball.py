@@ -14,7 +14,7 @@ from ..transforms.dithering import finite_values
 from .options import check_parameters, parameter
 
 LARGEST_CLIP_NORM = 1e100
-# Sums of squares between these limits have neither overflowed nor lost significant digits.
+# Limits between which sums of squares have neither overflowed nor lost significant digits.
 LEAST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 
 

@@ -294,7 +294,7 @@ class Entry(DescribedEntry):
         return self.design_for(task, values).mechanism
 
     def design_for(self, task: Task, values: Values = MappingProxyType({})) -> "Design":
-        """Return `mechanism_for`'s mechanism with the given choices and choices derived from the bits."""
+        """Return `mechanism_for`'s mechanism with the given choices and those derived from the bits."""
         if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")

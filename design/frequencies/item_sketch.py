@@ -19,7 +19,7 @@ from ..transforms.linear_sketch import LARGEST_SEED
 MOST_ROWS = 2**10
 # Number of items hashed per batch, whose places take a megabyte.
 BLOCK = 2**17
-# Bits of a hashed word that choose the bucket; another bit is the sign.
+# Number of bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
 # Counter of the first row. Rotations and sketches of vectors with the same seed use counters whose highest part is below 2**62.
 FIRST_ROW = 2**63

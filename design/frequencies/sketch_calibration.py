@@ -318,7 +318,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
             steps = fewest << doublings
             return SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), budget.delta, adjacency)
 
-        # With more steps the variance falls: finer noise is more like Gaussian noise.
+        # With more steps the variance falls, as finer noise is more like Gaussian noise.
         fewest = finest = fewest_of(square)
         while finest < finest_of(square):
             finest *= 2

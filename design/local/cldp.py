@@ -99,7 +99,7 @@ class CLDPMechanism(ScalarMechanism):
         return low + (high - low) / 2 + self._half_width * (2 * int(aggregate[0]) / clients - 1) / self._contrast
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return ``half_width**2 (1 / C**2 - t**2)`` for each value: exact."""
+        """Return the exact variance of each value, ``half_width**2 (1 / C**2 - t**2)``."""
         return np.asarray(self._half_width**2 * (self._contrast**-2 - self._signed(values) ** 2))
 
     @property
@@ -214,7 +214,7 @@ class SampledSignMechanism(VectorMechanism):
         return self._combination(aggregate[:, 1] - aggregate[:, 0]) / total
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
+        """Return the exact variance of each vector, ``worst_variance - ||x||**2``."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property

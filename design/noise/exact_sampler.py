@@ -29,7 +29,7 @@ MOST_SAMPLES = 2**48
 # per step, are far below the allowance, as it has fewer than 2**20 steps.
 TABLE_BITS = 96
 LEAST_BITS = 48
-# Bounds carry more bits than the caller asks for, as their rounding adds up over the steps from the mode.
+# Number of bits of bounds beyond the requested bits, as rounding adds up over the steps from the mode.
 GUARD_BITS = 40
 
 BRICK_BITS = 16

@@ -27,7 +27,7 @@ BLOCK = 2**17
 SIDE_BY_SIDE = 2**12
 # Largest number of coordinates of rows that keep their places, in at most 64 megabytes.
 MOST_KEPT = 2**14
-# Bits of a hashed word that choose the bucket; another bit is the sign.
+# Number of bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
 HALVINGS = 60
 

@@ -30,7 +30,7 @@ MOST_TANGENTS, CLOSE = 40, 1e-12
 LARGEST_NEAR_ONE = 0.5
 # Largest order * certain of a sum near 1. By Jensen's inequality a sum is at least (1 - certain)^order.
 NEAR_WHOLE = 0.1
-# Exponents beyond this limit belong to values of negligible probability.
+# Largest exponent; larger exponents belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Falling bounds on losses, between which moments are summed: every Rényi order has bounds just below its inverse. Beyond orders of 2^60,

@@ -310,8 +310,8 @@ def sampled_gaussian_cumulants(noise_multiplier: float, probability: float, orde
     square, log_odds = noise_multiplier**2, math.log1p(-probability) - math.log(probability)
     middle = square * log_odds + 0.5
     rows = [_logarithm(order, noise_multiplier, probability, middle) for order in orders.tolist()]
-    # Exponents are sums of a dozen numbers of at most this size, and a binomial coefficient is off by two units for each of its factors.
-    # The moment is at least 1, and only terms with a factor exp(-500), too small to count, have larger exponents.
+    # Exponents are sums of a dozen numbers of at most `sizes`, and a binomial coefficient is off by two units for each of its factors. The
+    # moment is at least 1, and only terms with a factor exp(-500), too small to count, have larger exponents.
     sizes = orders**2 / square + orders * (abs(math.log(probability)) + abs(math.log1p(-probability))) + min(middle**2 / square, 1000.0)
     return np.maximum(np.array(rows) + UNIT * (4 * TERMS_AFTER_ORDER + 32 * sizes), 0.0)
 

@@ -25,7 +25,7 @@ LARGEST_SHIFT = 3.0
 MOST_SAMPLES = 2**20
 LARGEST_ORDER = 16
 LARGEST_SHARE = 0.999
-# Points where the normal density is 1e-32 of its peak, and where exp(-y) is that small.
+# Point at which the normal density is 1e-32 of its peak, and point at which exp(-y) is as small.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
 # exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error

@@ -25,7 +25,7 @@ from .prior_risk import ROUNDING, group_sizes
 LOSSES = ("linf", "l2", "l2-squared")
 # DIFFERING lists the shares of places in which two Reed-Solomon words differ.
 DIFFERING = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
-# Slopes at these probabilities of a block's likeliest item bound the rate of a block.
+# Probabilities of a block's likeliest item at which slopes bound the rate of a block.
 LIKELIEST = 1 - np.geomspace(0.499, 1e-12, 240)
 
 

@@ -19,7 +19,7 @@ from ..numerics.rounding import UNIT
 MOST_COUNTED_CLIENTS = 10**9
 # Number from which Stirling's series is used, with an error below 1/(1680 n**7).
 SERIES_FROM = 16
-# Counts farther from their mean than 10.8 standard deviations plus 40 have a mass below 1e-24 (Bernstein's inequality).
+# Limits of counts. Counts farther from their mean than 10.8 standard deviations plus 40 have a mass below 1e-24 (Bernstein's inequality).
 TAIL_DEVIATIONS, TAIL_COUNTS, TAIL_MASS = 10.8, 40.0, 1e-24
 CELLS_AT_ONCE = 2**21
 

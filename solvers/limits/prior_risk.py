@@ -10,7 +10,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-# Bounds are lowered by this share, which exceeds the rounding error of all their formulas.
+# Share by which bounds are lowered, which exceeds the rounding error of all their formulas.
 ROUNDING = 1e-9
 # Ratio of successive group sizes that the search tries.
 GROUP_RATIO = 1.1

@@ -18,7 +18,7 @@ from .prior_risk import ROUNDING
 
 # Dimension above which a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
 SERIES_FROM = 1e4
-# Means so close to 1 that their odds overflow do not improve the bound.
+# Largest logarithm of odds. Means so close to 1 that their odds overflow do not improve the bound.
 LARGEST_LOG_ODDS = 700.0
 # The last of Newton's steps leaves an error of about its square. Five steps are usual.
 LAST_STEP, MOST_STEPS = 1e-7, 100

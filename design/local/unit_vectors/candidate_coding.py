@@ -40,7 +40,7 @@ from .shared_frames import client_chunks
 REACH = 40
 HALVINGS = 100
 
-# Thresholds in the grid that precedes the refined search.
+# Number of thresholds in the grid that precedes the refined search.
 THRESHOLDS = 128
 
 MOST_BITS = 20

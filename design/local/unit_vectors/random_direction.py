@@ -7,7 +7,7 @@ from ....arrays import FloatArray
 from ...contracts.norm_ball import NormBall
 from ...noise.random_words import WordsLike, word_source
 
-# Vectors of a smaller norm, in units of the clip norm, count as zero: the squares of their coordinates would underflow.
+# Smallest norm, in units of the clip norm. Shorter vectors count as zero, as the squares of their coordinates would underflow.
 SHORTEST = 1e-100
 # Largest error of the length of a unit vector.
 UNIT_LENGTH = 1e-9

@@ -301,7 +301,7 @@ def test_a_modest_bound_with_its_own_gap_is_accepted(tmp_path: Path) -> None:
 
 
 def test_what_a_mended_file_holds_is_not_dumped(tmp_path: Path) -> None:
-    # A biased table has no bound. The error once printed all dual values, 1,937 characters and more.
+    # A biased table has no bound. The error must not print all dual values, 1,937 characters and more.
     document = table_document(certified())
     # The change makes the table more private, and biased.
     document["weights"][0][0] -= 1

@@ -2,7 +2,7 @@
 
 The tests run against fifty digits, in both limits, and with letters that only some rows send.
 
-For pairs of rows: divergences in whole fractions, and the largest of many nearly equal divergences.
+Points under test of pairs of rows: divergences in whole fractions, and the largest of many nearly equal divergences.
 """
 
 import math

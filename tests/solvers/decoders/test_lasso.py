@@ -2,9 +2,9 @@
 
 Points under test: optimality conditions, agreement of two solvers, valid certificates, paths, and bad input.
 
-For the penalty from the noise: its formula, and the share of noise that exceeds it.
+Points under test of the penalty from the noise: its formula, and the share of noise that exceeds it.
 
-For least squares on a support: normal equations, operators and matrices, and impossible fits.
+Points under test of least squares on a support: normal equations, operators and matrices, and impossible fits.
 """
 
 import math

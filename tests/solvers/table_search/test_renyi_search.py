@@ -2,7 +2,7 @@
 
 Points under test: no step away from the result is better, and the result uses the whole budget.
 
-For the convex program of given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
+Points under test of the convex program of given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
 
 The interior point method runs on programs with known solutions, and on an infeasible program.
 """

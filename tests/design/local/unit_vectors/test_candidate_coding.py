@@ -2,7 +2,7 @@
 
 Points under test: its index by enumeration, privacy for every seed, moments by another sum, and errors.
 
-For plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
+Points under test of plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
 """
 
 import itertools

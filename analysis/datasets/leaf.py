@@ -26,7 +26,7 @@ BEGINNING_BYTES = 2**20
 SOURCE = "https://github.com/TalwalkarLab/leaf, folder data/{0}: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample"
 # Characters of Shakespeare, in the order of TensorFlow Federated's tutorials. Numbers for padding, other characters, beginning and end
 # bring the total to 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the numbers for other characters,
-# beginning and end only the first occurs here.
+# beginning and end this reader uses only the first.
 CHARACTERS = "dhlptx@DHLPTX $(,048cgkoswCGKOSW[_#'/37;?bfjnrvzBFJNRVZ\"&*.26:\naeimquyAEIMQUY]!%)-159\r"
 READ_CHARACTERS, OTHER, CHARACTER_NUMBERS = 80, len(CHARACTERS) + 1, len(CHARACTERS) + 4
 MOST_TEST_EXAMPLES = 10**7

@@ -115,9 +115,9 @@ def run_sweep(
 ) -> Path:
     """Run the unfinished tasks and write the table of all tasks.
 
-    Workers' results are saved in ``output/tasks.sqlite`` after a second or after a longer task; a killed sweep resumes there. The results
-    depend only on the tasks and the versions of the software, not on the number of workers or on interruptions. Memory grows by some bytes
-    for each task if the sequence makes tasks on demand.
+    Workers' results are saved in ``output/tasks.sqlite`` after a second or after a longer task; a killed sweep resumes from the saved
+    results. The results depend only on the tasks and the versions of the software, not on the number of workers or on interruptions. Memory
+    grows by some bytes for each task if the sequence makes tasks on demand.
 
     Parameters
     ----------

@@ -17,7 +17,8 @@ def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str 
     """Design, certify and write the tables of a grid that are not finished yet.
 
     Each finished table is written as ``<name>.json`` and ``<name>.h``, and recorded in ``tasks.sqlite`` in the same folder. A killed run
-    resumes from there, and writes removed or changed files again. The files depend only on the grid and the versions of the software.
+    resumes from the saved tables, and writes removed or changed files again. The files depend only on the grid and the versions of the
+    software.
 
     Parameters
     ----------

@@ -91,7 +91,8 @@ class Task:
     sampling : PoissonSampling, FixedSizeSampling or None
         Sampling of the clients of a round, in secret.
     message_bits : float or None
-        Most bits of a whole message; None for any number of bits. `bits` states the same limit per coordinate: either field suffices.
+        Largest number of bits of a whole message; None for any number of bits. `bits` states the same limit per coordinate: either field
+        suffices.
     method : str or None
         Name of the account that must keep the budget; None for the least proven account.
 
@@ -184,14 +185,14 @@ class Task:
 
     @property
     def most_message_bits(self) -> float | None:
-        """Most bits of a whole message, by `message_bits` or `bits`; None for any number of bits."""
+        """Largest number of bits of a message, by `message_bits` or `bits`; None without a limit."""
         if self.message_bits is not None:
             return self.message_bits
         return None if self.bits is None else self.bits * self.dimension
 
     @property
     def most_bits(self) -> float | None:
-        """Most bits of a coordinate, by `bits` or `message_bits`; None for any number of bits."""
+        """Largest number of bits of a coordinate, by `bits` or `message_bits`; None without a limit."""
         if self.bits is not None:
             return self.bits
         return None if self.message_bits is None else self.message_bits / self.dimension

@@ -118,7 +118,7 @@ class CLDPMechanism(ScalarMechanism):
 
 @dataclass(frozen=True)
 class SampledSignMechanism(VectorMechanism):
-    """Every client sends a random index, and a bit for the sign of its vector's number there.
+    """Every client sends a random index, and a bit for the sign of its vector at the index.
 
     CLDP's mechanisms for vectors share this base. The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with
     probability (1 + t) / 2, which is then flipped with probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.

@@ -25,8 +25,8 @@ from .redraws import Redraws
 
 MOST_SAMPLES = 2**48
 
-# The table has this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. Its errors there, at most one unit
-# per step, are far below the allowance, as it has fewer than 2**20 steps.
+# Number of the table's bits after the binary point. The table ends at the point at which the curve is below 2**-LEAST_BITS. Its errors at
+# the end, at most one unit per step, are far below the allowance, as it has fewer than 2**20 steps.
 TABLE_BITS = 96
 LEAST_BITS = 48
 # Number of bits of bounds beyond the requested bits, as rounding adds up over the steps from the mode.

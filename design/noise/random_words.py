@@ -42,7 +42,7 @@ class WordSource(ABC):
     """A source of independent, uniform 64-bit words; ``words(count)`` returns `count` of them.
 
     Mechanisms draw from a source by the methods below. A class with only `__call__` is a complete source; its other draws then come from
-    words as described here. The argument `shape` is a length or a tuple of lengths.
+    words as this docstring describes. The argument `shape` is a length or a tuple of lengths.
     """
 
     @abstractmethod

@@ -318,7 +318,8 @@ def _free_parts(spectra: FloatArray, frame: KashinFrame, level: float) -> FloatA
     """Return the first steps' additions to the transforms of shortest coefficients.
 
     The steps are those of `_approach`, in single precision, and the additions are 0.0 on the frame's rows. The plane's directions lie off
-    the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the inverse transform.
+    the frame's rows: a move is the transform of the excess off these rows, and Parseval's identity gives its length before the inverse
+    transform.
     """
     free = frame.free.astype(np.float32)
     # Values that are too large for single precision, in units of the level, are left to double precision.

@@ -49,7 +49,7 @@ FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
 LAPLACE_STEPS = 1_000
 # Number of standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
 DEVIATIONS = 10.0
-# Most points of the grid for the losses of all rounds of sampled noise.
+# Largest number of points of the grid for the losses of all rounds of sampled noise.
 MOST_POINTS = 4e6
 
 

@@ -32,7 +32,7 @@ ARTIFICIAL_COST = 30.0
 COLUMNS_PER_INPUT = 60
 # Least distance of a box's split from its ends, as a share of its width.
 LEAST_SHARE = 0.15
-# Most rounds of column generation in a node; the last dual values become a clause wherever it stops.
+# Largest number of rounds of column generation in a node; the last dual values become a clause wherever it stops.
 MOST_ROUNDS = 60
 # The first tolerance is a half, and each tolerance is this share of the one before, until the requested tolerance is reached.
 NEXT_TOLERANCE = 0.5
@@ -42,7 +42,7 @@ LEAST_TOLERANCE = 1e-7
 FAR = 10.0
 # Number of nodes between two searches for a better table.
 NODES_PER_TABLE = 4
-# Most evaluations of a descent from a better table's letters.
+# Largest number of evaluations of a descent from a better table's letters.
 EVALUATIONS = 60
 
 

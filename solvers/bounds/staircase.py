@@ -500,7 +500,7 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
         Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so the restriction loses nothing.
     knots : int or None
         Largest number of knots of the piecewise linear functions; None for a knot per input. The two inputs next to each end are always
-        knots: optimal duals have an atom and a dipole there, and are smooth between.
+        knots: optimal duals have an atom and a dipole at these inputs, and are smooth between the ends.
     """
     half = inputs // 2
     lower = np.arange(half)

@@ -187,7 +187,7 @@ def lasso_path(
 def critical_penalty(matrix_or_operator: Any, observations: ArrayLike) -> float:
     """Return the least penalty at which the Lasso's solution is zero, |S^T y|_inf / m.
 
-    A path of penalties begins there.
+    A path of penalties begins at this penalty.
 
     Examples
     --------

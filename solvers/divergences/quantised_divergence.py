@@ -148,8 +148,8 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     """Return bounds on sum_i g(a_i), in nats, for all bounded shifts a_i.
 
     Shifts have 0 <= a_i <= largest and ``sum a_i**2 <= distance**2``. For every multiplier m the sum is at most ``m distance**2 + dimension
-    max_a (g(a) - m a**2)``: the results are upper bounds for every multiplier. Between two whole numbers a quadratic equation gives that
-    maximum, as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so
+    max_a (g(a) - m a**2)``: the results are upper bounds for every multiplier. Between two whole numbers g is concave, and a quadratic
+    equation gives that maximum. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so
     that the divergence is that of a plus e times a number, and Hoeffding's lemma gives, with c = square + linear,
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.

@@ -232,7 +232,8 @@ class ShuffledLetters:
         zero = 2 - math.floor(low / step)
         size = max(1, CHUNK // len(lattice))
         best = np.zeros(len(lattice))
-        # For the best pair at each point, the arrays hold its probability there, and its E[max(0, T - k)] one point before and one after.
+        # For the best pair at each point, the arrays hold its probability at the point, and its E[max(0, T - k)] one point before and one
+        # after.
         masses, before, after = (np.zeros(len(lattice)) for _ in range(3))
         for start in range(0, len(self._pairs[0]), size):
             values = self._values(factor, slice(start, start + size))
@@ -246,7 +247,7 @@ class ShuffledLetters:
             masses = np.where(better, laws[winner, own], masses)
             before = np.where(better, above[winner, np.maximum(own - 1, 0)], before)
             after = np.where(better, above[winner, np.minimum(own + 1, len(lattice) - 1)], after)
-        # The second difference of the maximum is that of the best pair there, plus the excess of other pairs on either side.
+        # The second difference of the maximum is that of the best pair at the point, plus the excess of other pairs on either side.
         gains = np.zeros(len(lattice))
         gains[1:-1] = np.maximum(best[:-2] - before[1:-1], 0.0) + np.maximum(best[2:] - after[1:-1], 0.0)
         # A sum of this many terms has at most two units per term.

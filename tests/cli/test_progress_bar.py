@@ -24,7 +24,7 @@ with working("drawing b"):
 
 
 def in_a_terminal(*command: str, folder: Path) -> list[str]:
-    """Run a command with stderr as a terminal, and return the lines shown there.
+    """Run a command with stderr as a terminal, and return the lines on the terminal.
 
     The function omits repeated lines.
     """

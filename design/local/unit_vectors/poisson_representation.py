@@ -37,7 +37,7 @@ SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
 LARGEST_CODED = 10.0
 # Number of public points, counted from 0; later points count as point 0.
 MOST_POINTS = 2**62
-# Largest number of further batches of arrivals up to the horizon; a second batch is rare.
+# Largest number of batches of arrivals up to the horizon; a second batch is rare.
 MOST_EXTENSIONS = 100
 STREAM_POINTS = 2**32
 # The client examines every arrival up to the time EXAMINED times the largest density, plus FEW.

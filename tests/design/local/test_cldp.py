@@ -96,7 +96,7 @@ def test_the_closed_law_for_l2_is_that_of_the_published_sampler(dimension: int) 
     rng, draws = np.random.default_rng(3), 200_000
     vector = rng.normal(size=dimension)
     vector *= 0.8 / np.linalg.norm(vector)
-    # The published sampler rounds to the sphere, chooses a half of it, draws a point there, and quantises the point to an axis.
+    # The published sampler rounds to the sphere, chooses a half of it, draws a point of this half, and quantises the point to an axis.
     side = np.where(rng.random(draws) < (1 + 0.8) / 2, 1.0, -1.0)
     side *= np.where(rng.random(draws) < math.exp(1.5) / (math.exp(1.5) + 1), 1.0, -1.0)
     points = rng.normal(size=(draws, dimension))

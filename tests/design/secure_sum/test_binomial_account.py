@@ -278,7 +278,7 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     assert theorem.bound.details["doubtful"]
     assert not theorem.proven
     assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
-    # Earlier accounts stated this epsilon as the guarantee, before they distinguished proven bounds.
+    # The account must not state this epsilon as the guarantee, as no proof covers it.
     assert account.epsilon >= 297.3
     assert account.epsilon == account.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
     assert account.privacy.guarantee.epsilon == account.epsilon

@@ -165,7 +165,7 @@ def test_no_other_levels_and_trials_have_a_smaller_error(
             "rdp": math.inf if by_divergences is None else by_divergences.epsilon,
             "near-gaussian": math.inf if near is None else near,
         }
-        # Earlier versions used the theorem by default, before accounts distinguished proven bounds.
+        # The default is the smaller of the proven bounds, without the theorem.
         return (min(reached.values()) if method is None else reached[method]) <= epsilon
 
     assert keeps(mechanism)

@@ -18,7 +18,6 @@ from quietbits.errors import InfeasibleError
 @pytest.mark.parametrize(
     ("clients", "dimension", "bits", "epsilon", "rounds", "trials"),
     # The account computes all configurations of 100 clients with one trial each; with more clients, it counts half of the other clients.
-    # Before accounts distinguished proven bounds, ten trials each were the best.
     [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 1), (2, 1, 5, 0.5, 1, 1)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: int, epsilon: float, rounds: int, trials: int) -> None:

@@ -56,7 +56,7 @@ def test_the_paper_states_less_for_metric_privacy_and_for_its_larger_delta(pictu
             # The ratio exceeds a half, because dithering moves the vectors of tables, and delta differs.
             assert (ratio < 0.75).all(), (name, ratio)
         elif (series["delta"] > 0).all():
-            # Delta is 1/31 here.
+            # Delta of these series is 1/31.
             assert ((ratio > 0.2) & (ratio < 1)).all(), (name, ratio)
         else:
             assert ratio == pytest.approx(1, rel=1e-6), name

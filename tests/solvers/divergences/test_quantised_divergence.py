@@ -367,6 +367,6 @@ def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatc
 
 def test_a_step_whose_ratio_is_beyond_all_numbers_is_infinite_at_low_orders_too() -> None:
     bound = FairBinomialBound(square=np.array([10.0]), linear=0.0, failure=0.0)
-    # The moment is e^990; a bound may be infinite there, and is never below the divergence of one whole step.
+    # The moment is e^990; a bound may be infinite at this order, and is never below the divergence of one whole step.
     assert quantised_renyi(bound, np.array([100.0]), 1, 1.0, 1.0)[0] >= 10.0
     assert quantised_renyi(bound, np.array([100.0]), 1, 0.5, 0.5)[0] >= (990 + math.log(0.5)) / 99

@@ -51,7 +51,7 @@ def test_no_unbiased_table_has_less_variance(dimension: int, norm: float) -> Non
     slopes -= means * slopes.sum()
     slopes *= 0.9 * means.min() / (8 * np.abs(slopes).max()) / math.sqrt(dimension)
     table = means + (inputs - 7.5)[:, None] * slopes
-    # The letters of least variance in the middle attain the Cramér-Rao bound there.
+    # The letters of least variance in the middle attain the Cramér-Rao bound in the middle.
     information = float((slopes**2 / means).sum())
     letters = 7.5 + slopes / means / information
     assert table @ letters == pytest.approx(inputs, abs=1e-9)

@@ -30,8 +30,8 @@ LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
 # Size of the projections' box relative to the final box; with a smaller box, a finite number of projections suffices.
 INNER_BOX = 0.93
-# Relative sizes of the first projections' boxes. The parts beyond smaller boxes show more of the direction, which saves one or two steps of
-# four or five.
+# Relative sizes of the first projections' boxes. With smaller boxes, the parts beyond them are closer to the right direction, which saves
+# one or two steps of four or five.
 FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
 # Largest number of steps if a representation is certain; two or three are usual.

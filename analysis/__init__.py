@@ -1,1 +1,1 @@
-"""Everything that compares: data, experiments and reports."""
+"""Comparisons of mechanisms: data, simulations, trainings, audits, plans and sweeps."""

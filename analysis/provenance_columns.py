@@ -20,8 +20,8 @@ def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:
 def with_provenance(frame: pd.DataFrame, experiment: str, seed: int) -> pd.DataFrame:
     """Return a result table with columns for experiment, seed and software versions.
 
-    The columns are ``experiment``, ``seed`` and ``version_<name>`` for each piece of software. The duration is omitted on purpose: the same
-    seed and the same versions give the same table.
+    The columns are ``experiment``, ``seed`` and ``version_<name>`` for each piece of software. There is no column for the duration, so that
+    the same seed and versions give the same table.
     """
     versions = {f"version_{name}": version for name, version in record_provenance(experiment, seed, 0.0).versions}
     return frame.assign(experiment=experiment, seed=seed, **versions)

@@ -7,7 +7,7 @@ import numpy as np
 from ..arguments import check_integer
 
 LARGEST_SEED = 2**63 - 1
-# The jump is the period of PCG64 over the golden ratio, as in numpy's `PCG64.jumped`: the beginnings of all streams are far apart.
+# The jump is the period of PCG64 over the golden ratio, as in numpy's `PCG64.jumped`, so that the beginnings of all streams are far apart.
 STEPS_BETWEEN_STREAMS = 0x9E3779B97F4A7C15F39CC0605CEDC835
 
 
@@ -28,8 +28,8 @@ def named_stream(seed: int, name: str) -> np.random.Generator:
 
 def _bit_generator(seed: int, name: str) -> np.random.PCG64:
     seed = check_integer("seed", seed, low=0, high=LARGEST_SEED)
-    # Python's own hash of a string changes from run to run; SHA-256 does not. The words are those of SeedSequence(seed, spawn_key=digest),
-    # which takes twice as long to gather them.
+    # SHA-256 replaces Python's own hash of a string, which changes from run to run. The words are those of SeedSequence(seed,
+    # spawn_key=digest), which takes twice as long.
     words = seed.to_bytes(16, "little") + hashlib.sha256(name.encode()).digest()
     return np.random.PCG64(np.random.SeedSequence(np.frombuffer(words, dtype="<u4")))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Width of tables in a file or a pipe, which have no terminal to fit.
 PLAIN_WIDTH = 132
 BAR_WIDTH = 20
-# Exit code of a command that Ctrl-C ends, as in shells.
+# Exit code of a command that Ctrl-C ends, the same as in shells.
 INTERRUPTED = 130
 # Seconds until a command without a terminal first reports that it is working, and between two reports.
 FIRST_LINE, NEXT_LINE = 2.0, 10.0
@@ -129,7 +129,7 @@ def progress_bar(text: str = "starting") -> "Iterator[OnStep]":
 
     from .plain_console import PlainConsole, StepColumn
 
-    # The time left changes between steps, so each refresh of the bar asks for the texts.
+    # The time left changes between steps, so each refresh of the bar computes the texts.
     texts = (TextColumn(f"{{task.fields[steps].{name}}}", markup=False) for name in ("count", "times"))
     with Progress(BarColumn(BAR_WIDTH), *texts, StepColumn(), console=PlainConsole(stderr=True), transient=True) as progress:
         task = progress.add_task(on_screen(text, sys.stderr), total=None, steps=steps)
@@ -166,7 +166,7 @@ def working(text: str) -> Iterator[None]:
 
 @contextmanager
 def _plain_lines(steps: "Steps") -> Iterator[None]:
-    """Print a line now and then, from another thread: a single step may take long."""
+    """Print a line at intervals, from another thread, as a single step may take long."""
     ended = threading.Event()
 
     def report() -> None:

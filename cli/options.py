@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def completed_by(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return a shell completion that offers names; they are asked for when a shell asks."""
+    """Return a shell completion that offers names, which it computes on demand."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
@@ -33,7 +33,7 @@ def _all_adjacencies() -> tuple[str, ...]:
 
 
 def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the name of a column of the data file that was typed before it."""
+    """Complete the name of a column of the typed data file."""
     from ..analysis.study.column_file import column_names
 
     file = ctx.params.get("data") or ctx.params.get("prior_data")
@@ -222,7 +222,7 @@ def parse_sampling(sampling_probability: float | None, population: int | None, s
     Raises
     ------
     ValueError
-        If options of both kinds of sampling are given, or one of a pair is missing, or a number is out of range.
+        If options of both kinds of sampling are given, or an option of a pair is missing, or a number is out of range.
     """
     if sampling_probability is None and population is None and sample_size is None:
         return None

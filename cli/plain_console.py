@@ -1,4 +1,4 @@
-"""Console of all commands: plain text, and a line of progress.
+"""Console of all commands, with plain text and a line of progress.
 
 The text has no markup and no control characters.
 """
@@ -16,8 +16,8 @@ from ..shown import printable
 class PlainConsole(Console):
     """Console without markup and emoji codes.
 
-    Escapes replace control characters, and characters that the stream cannot encode. A line break inside a string is a control character
-    too: `rich.text.Text` holds text of several lines.
+    Escapes replace control characters, and characters that the stream cannot encode. A line break inside a string is also a control
+    character; `rich.text.Text` holds text of several lines.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -29,7 +29,7 @@ class PlainConsole(Console):
 
 
 class StepColumn(ProgressColumn):
-    """Column for the current step: the only one that is cut where the line is full."""
+    """Column for the current step, the only column that is cut if the line is full."""
 
     def __init__(self) -> None:
         super().__init__(table_column=Column(overflow="ellipsis"))

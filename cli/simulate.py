@@ -83,7 +83,7 @@ class Simulated:
 
     @property
     def ratio_to_bound(self) -> float | None:
-        """Largest error of the domain over the bound."""
+        """Ratio of the domain's largest error to the bound."""
         return self.summary.worst_squared_error / self.lower_bound if self.lower_bound else None
 
     def document(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..analysis.sweeps.run import TaskFailure
 
-# A data frame of this many rows takes a gigabyte.
+# Number of rows of a data frame that takes a gigabyte.
 MOST_SUMMED_ROWS = 2_000_000
 
 

@@ -62,7 +62,7 @@ def title_of(name: str) -> str:
 
 
 def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
-    """Return the design choices of mechanisms, each name once.
+    """Return the design choices of mechanisms, without duplicate names.
 
     An option that several mechanisms share keeps the default of each. A ValueError refuses a name whose types or choices differ between
     mechanisms.

@@ -1,4 +1,4 @@
-"""A picture of accounts: epsilon against rounds, for each way of accounting."""
+"""A picture of epsilon against rounds, for each account of a mechanism."""
 
 import io
 import math
@@ -28,7 +28,7 @@ from .drawing.style import GREY, WIDTH, add_caption, print_style
 # Largest number of rounds shown, as a multiple of the requested number.
 BEYOND = 10
 POINTS = 13
-# A vertical axis with a smaller ratio of its ends shows numbers between powers of ten.
+# Ratio of a vertical axis' ends below which the axis shows numbers between powers of ten.
 DECADES = 1000.0
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY)
 PROVEN_LINE, OTHER_LINE = "-", (0, (4, 2))
@@ -56,7 +56,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 
 
 def check_plot_file(file: Path) -> str:
-    """Return the format that a file's suffix asks for: ``"svg"``, ``"pdf"`` or ``"png"``.
+    """Return the format of a file's suffix: ``"svg"``, ``"pdf"`` or ``"png"``.
 
     Other suffixes raise a ValueError.
     """
@@ -76,7 +76,7 @@ def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampl
     delta : float
         Failure probability of all rounds together.
     rounds : int
-        Number of rounds to mark; the axis reaches ten times as many.
+        Number of rounds to mark; the axis reaches ten times this number.
     sampling : PoissonSampling, FixedSizeSampling or None
         Choice of the clients of a round.
     path : Path

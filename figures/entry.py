@@ -1,4 +1,4 @@
-"""The registry's record of a figure: tasks of a sweep, a table of their rows, a picture."""
+"""The registry's record of a figure, with the tasks, the table and the picture."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,18 +44,19 @@ class FigureEntry:
     experiment : str
         Value of the column ``experiment`` in the table.
     tasks : callable
-        Returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, trainings one to three.
+        Function that returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, or for trainings
+        one to three minutes.
     draw : callable
-        Draws the table; called inside `print_style`.
+        Function that draws the table, called inside `print_style`.
     table : callable
-        Returns the tidy table from the rows of all tasks, without seed and versions.
+        Function that returns the tidy table from the rows of all tasks, without seed and versions.
     summary : callable
         Function that returns a short table for readers, if the table is long.
     on_data : callable or None
-        Returns the tasks of the paper's own setting, from a root seed, a flag for fewer tasks, and the folder of the data, which it reads.
+        Function that returns the tasks of the paper's own setting, from a root seed, a flag for fewer tasks, and the folder of the data;
         None if the paper's figure needs no data.
     run : callable
-        Runs the tasks, with the arguments of `run_tasks`.
+        Function that runs the tasks, with the arguments of `run_tasks`.
     findings : sequence of Finding
         Quantities whose ranges in the table are printed after the title.
     """
@@ -73,7 +74,7 @@ class FigureEntry:
 
     @property
     def title(self) -> str:
-        """Title of the figure in the listing: the comparison that it shows."""
+        """Title of the figure in the listing, which names the comparison."""
         return LISTING[self.name].title
 
     def heading(self, table: pd.DataFrame) -> str:

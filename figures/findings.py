@@ -1,4 +1,4 @@
-"""Findings in titles: a quantity by name, and its range in the drawn table."""
+"""Findings in titles: named quantities with their ranges in the drawn table."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Finding:
     quantity : str
         Noun phrase that names the numbers.
     numbers : callable
-        Returns the numbers from the drawn table; missing numbers do not apply.
+        Function that returns the numbers from the drawn table; missing numbers do not apply.
     """
 
     quantity: str

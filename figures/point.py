@@ -40,7 +40,7 @@ class Point(ABC):
         return None
 
     def prepare(self, _: Path | None) -> Any:
-        """Return None: a subclass may prepare a design here."""
+        """Return None; a subclass may return a prepared design."""
         return None
 
     @abstractmethod

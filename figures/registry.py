@@ -61,9 +61,9 @@ def reproduce(
 ) -> list[Path]:
     """Make figures, one after the other, as SVG, PDF, PNG, CSV and Markdown.
 
-    The CSV file holds the table behind the figure; the Markdown file is for readers. The tasks behind a figure are a sweep, kept in the
-    folder ``results/<name>``: an interrupted run resumes, and a training resumes from its checkpoint. The same seed and the same versions
-    of the software give the same files, whatever the number of workers.
+    The CSV file holds the table behind the figure; the Markdown file is for readers. The tasks of a figure are a sweep in the folder
+    ``results/<name>``. An interrupted run resumes, and a training resumes from its checkpoint. The same seed and the same versions of the
+    software give the same files, for any number of workers.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def reproduce(
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in half a minute on two cores, trainings in one to three.
+        Whether to make each figure smaller, in half a minute on two cores, or trainings in one to three minutes.
     data : Path or None
         Folder with the data of the papers, in the layout of `found_data`. The trainings are then those of the papers, on all data sets of
         the figure that the folder holds. Figures without `FigureEntry.on_data` refuse it.
     workers, dask, cache
-        Arguments of `run_tasks`.
+        Workers, scheduler and folder of tables, as in `run_tasks`.
     on_step : callable
         Progress callback ``on_step(done, total, text)`` over all figures together.
 
@@ -91,8 +91,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or, as a
-        `MissingExtraError`, if a model needs torch, which is not installed. Nothing is done then.
+        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or, as a `MissingExtraError`,
+        if a model needs torch, which is not installed. No task runs then.
     DataError
         If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. No task runs then.
     IncompleteSweepError
@@ -166,7 +166,7 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
 
 
 def _steps(tasks: Mapping[str, Sequence[SweepTask]]) -> int:
-    """Return the number of steps of figures: each figure is drawn after its tasks."""
+    """Return the number of steps of figures: their tasks, and a step to draw each figure."""
     return sum(len(own) + 1 for own in tasks.values())
 
 

@@ -22,9 +22,9 @@ class ReportedResult:
     accuracy : mapping of str to float
         Accuracy in per cent, by mechanism or cohort.
     epsilon, clip_ratio, noise_multiplier, rate : float or None
-        Values of the run; the noise multiplier is that of Gaussian noise on a sum.
+        Parameters of the run; the noise multiplier is that of Gaussian noise on a sum.
     bits : int or None
-        Bits of a coordinate.
+        Number of bits of a coordinate.
     """
 
     accuracy: Mapping[str, float]
@@ -46,7 +46,7 @@ class TrainingSettings:
     source : str
         Paper, with its figure or table.
     data : str
-        Name of the data: the name in `quietbits.analysis.datasets.named_data`, if it is there.
+        Name of the data, which is the name in `quietbits.analysis.datasets.named_data` if that has the data.
     values : mapping
         Hyperparameters and other stated values, by their names in the file.
     reported : tuple of ReportedResult

@@ -1,6 +1,6 @@
 """Settings of all tests.
 
-The settings are fixed examples for property tests, no deadlines, and checks for every figure.
+Property tests have fixed examples and no deadlines, and fixtures check every figure.
 """
 
 import gc
@@ -77,7 +77,7 @@ def pytest_report_header() -> str:
 @pytest.fixture(scope="session")
 def check_page() -> Callable[..., None]:
     """Return a check that a figure fits a page, is legible, and states guarantees."""
-    # The import stands here, so that tests of numerics alone do not load matplotlib.
+    # The import is local, so that tests of numerics do not load matplotlib.
     from matplotlib.text import Text
 
     from quietbits.figures.drawing.style import CAPTION_LINES, SMALLEST_TYPE, WIDTH, solve_layout
@@ -99,7 +99,7 @@ def check_page() -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any]], pd.DataFrame]":
-    """Return a function that runs sweep tasks here and returns rows without versions."""
+    """Return a function that runs sweep tasks in this process and returns rows without versions."""
     from quietbits.analysis.sweeps.run import run_tasks
 
     cache = tmp_path_factory.mktemp("tables")

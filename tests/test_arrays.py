@@ -1,4 +1,4 @@
-"""Distinct numbers of arrays, and refusals of masked values."""
+"""Tests of distinct numbers of arrays, and of refusals of masked values."""
 
 import numpy as np
 import pytest

@@ -19,7 +19,7 @@ from quietbits.extras import EXTRAS, IMPORTED, optional, require
 
 ROOT = Path(quietbits.__file__).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# Distributions whose name is not that of their package.
+# Packages whose distributions have other names.
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 TABLE = "design mvu --epsilon 2 --bits-in 2 --bits-out 1 --output table.json"
 # Commands of the core, in their order: the first makes the table for the others.
@@ -49,7 +49,8 @@ NEEDY = [
     ("reproduce binomial-slack --output figures", "pyarrow", "experiments"),
     ("simulate gaussian --clients 10 --dimension 650 --epsilon 1 --delta 1e-5 --population digits-gradients", "sklearn", "experiments"),
 ]
-# Hides packages, as if they were not installed. An entry None in `sys.modules` would not do: scipy asks there for torch.
+# Program that hides packages as if they were not installed. An entry None in `sys.modules` would not suffice, since scipy looks there for
+# torch.
 HIDE = """
 import json
 import sys
@@ -70,7 +71,7 @@ class Hiding:
 
 sys.meta_path[:] = [Hiding()]
 """
-# Runs commands of `quietbits`, one after the other.
+# Program that runs commands of `quietbits`, one after the other.
 RUN = f"""{HIDE}
 import io
 from contextlib import redirect_stderr, redirect_stdout
@@ -104,7 +105,7 @@ def results_without(packages: Iterable[str], commands: Iterable[str], folder: Pa
 
 
 def bounds_of(extra: str) -> set[str]:
-    """Return the requirements of an extra, with those of the extras that it names."""
+    """Return the requirements of an extra and of the extras that it names."""
     bounds = set(PROJECT["optional-dependencies"][extra])
     named = {name for bound in bounds if (match := re.fullmatch(r"quietbits\[(.*)\]", bound)) for name in match[1].split(",")}
     return {bound for bound in bounds if not bound.startswith("quietbits[")}.union(*map(bounds_of, named))
@@ -129,7 +130,7 @@ def test_commands_of_the_core_need_no_extra(tmp_path: Path) -> None:
 
 
 def test_encoding_and_decoding_need_no_extra() -> None:
-    # A table, noise in a secure sum, and a sketch whose decoder solves a Lasso problem without a matrix.
+    # The mechanisms are a table, noise in a secure sum, and a sketch whose decoder solves a Lasso problem without a matrix.
     source = f"""{HIDE}
 import numpy as np
 import quietbits
@@ -155,7 +156,7 @@ def test_a_command_without_its_extra_is_one_line_that_names_it(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "table.json"]
 
 
-# The modules that import an optional package, and calls that need one.
+# Modules that import an optional package, and calls that need an optional package.
 IMPORTS = {
     "pyarrow": "from quietbits.analysis.sweeps.run import run_tasks",
     "flwr": "import quietbits.analysis.federation.strategy",
@@ -193,7 +194,7 @@ print(len(pydoc.render_doc(quietbits).splitlines()), *dir(quietbits))
     assert set(core) < set(dir(quietbits))
     assert {"design_mvu", "plan", "account", "build_mechanism", "secure_words"} <= set(core)
     assert {"run_sweep", "run_training", "study_mean"}.isdisjoint(core)
-    # Packages that are imported when they are used hide no name.
+    # Packages that are imported at their use hide no name.
     _, *others = python_without(set(EXTRAS) - set(IMPORTED), source).split()
     assert set(others) == set(dir(quietbits))
 

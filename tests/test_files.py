@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and are read up to a stated size.
+"""Files are written completely or not at all, and are read up to a stated size.
 
 Writing also goes through links and into devices.
 """
@@ -121,7 +121,7 @@ with atomic_file(Path(sys.argv[1])) as temporary:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
-    """Another process in the middle of writing a file, and its temporary file."""
+    """Another process that is writing a file, and its temporary file."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITE, str(tmp_path / "file")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:

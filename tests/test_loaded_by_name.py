@@ -1,4 +1,4 @@
-"""Values that load with their file at their first use."""
+"""Tests of values that load with their file at their first use."""
 
 import pytest
 

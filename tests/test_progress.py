@@ -1,4 +1,4 @@
-"""Progress in words: steps, time, time left, and a line below the cell of a notebook."""
+"""Tests of progress in words: steps, time, time left, and a line below a notebook's cell."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -13,7 +13,7 @@ from quietbits.progress import Steps, in_time, notebook_progress
 
 
 class Clock:
-    """A clock that a test sets."""
+    """Clock whose time a test sets."""
 
     now = 100.0
 
@@ -33,7 +33,7 @@ def test_the_time_left_is_what_the_rest_takes_at_the_pace_so_far() -> None:
     assert (steps.count, steps.times, steps.seconds_left) == ("4 of 10", "8 s, about 12 s left", 12.0)
     clock.now += 3
     assert steps.times == "11 s, about 9 s left"
-    # A step that takes longer than all others did leaves no negative time.
+    # A step that takes longer than all others gives no negative time left.
     clock.now += 100
     assert steps.times == "1 min 51 s, about 0 s left"
     steps.report(10, 10, "drawing")

@@ -1,4 +1,4 @@
-"""Results show themselves in one line, a table and a picture."""
+"""Results have a line, a table and a picture."""
 
 import pydoc
 import re
@@ -109,7 +109,7 @@ def test_results_come_first_and_other_columns_keep_their_order() -> None:
     assert len(set(FIRST_COLUMNS)) == len(FIRST_COLUMNS)
 
 
-# The first ten columns, which pandas shows of a wide table, have what a reader looks for.
+# The first ten columns, which pandas shows of a wide table, are the most important for readers.
 RESULTS_OF = {"training": {"label", "round", "accuracy", "epsilon"}, "sweep": {"label", "metric", "value", "epsilon", "bits_per_client"}}
 WIDE = {
     "training": """
@@ -162,7 +162,7 @@ def test_help_is_a_page() -> None:
         ("a\x1b[31mb\r\n\tc\x9b", "utf-8", r"a\x1b[31mb\r\n\tc\x9b"),
         ("\u202eabc\u2066\u200f", "utf-8", r"\u202eabc\u2066\u200f"),
         ("a\u2028b\ufeff", "utf-8", r"a\u2028b\ufeff"),
-        # Python represents undecodable bytes of a file name so.
+        # Python represents undecodable bytes of a file name in this way.
         ("\udcff", "utf-8", r"\udcff"),
         ("12 µs", "ascii", r"12 \xb5s"),
         ("12 µs, 年", "cp932", r"12 \xb5s, 年"),

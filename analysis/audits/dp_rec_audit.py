@@ -1,4 +1,4 @@
-"""The privacy loss of a DP-REC message over both sources of randomness, beside its claim.
+"""The exact privacy loss of a DP-REC message, beside the claim of its theorem.
 
 An observer of a message knows the index and the seed, and with the seed all K = 2**bits samples. The client draws the seed at random, so
 the samples have the same distribution for every input; the weights are the index's distribution. With w and v the weights for two inputs,
@@ -6,7 +6,7 @@ the samples have the same distribution for every input; the weights are the inde
     delta(epsilon) = E[ sum_k max(0, w_k - exp(epsilon) v_k) ],    D_a = ln E[ sum_k w_k^a v_k^(1 - a) ] / (a - 1),
 
 where the expectations are over the samples. These formulas make none of the accountant's assumptions. Updates are in units of sigma, so
-that their norm is at most the clip ratio c. The update of an absent client is 0, whose weights are equal.
+that their norm is at most the clip ratio c. An absent client has the update 0, for which all weights are equal.
 """
 
 import math
@@ -33,7 +33,7 @@ from ...solvers.divergences.importance_resampling import (
 LARGEST_EPSILON = 1e3
 MOST_TRIALS = 10**9
 MOST_BITS = 60
-# Largest order of the Rényi divergences in the minimum for the published delta.
+# Largest Rényi order over which the published delta is minimised.
 _MOST_MOMENT = 1000
 _NUMBERS_PER_CHUNK = 2**20
 _QUADRATURE_REACH = 12.0
@@ -41,7 +41,7 @@ _QUADRATURE_REACH = 12.0
 
 @dataclass(frozen=True)
 class DivergenceAudit:
-    """Rényi divergences of a message of a group, for updates of norm c; in nats, per order.
+    """Rényi divergences of a group's message for updates of norm c, in nats, per order.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class DivergenceAudit:
     opposite : ndarray of float64
         True divergence between two opposite updates, 2 c apart: replace-one.
     gaussian : ndarray of float64
-        a c^2 / 2: divergence of the two Gaussian distributions that are coded, the basis of the accountant.
+        Divergence a c^2 / 2 of the two coded Gaussian distributions, the basis of the accountant.
     published : ndarray of float64
-        a c^2: twice `gaussian`. DP-REC's theorem charges this much, beside the part of delta for the bits.
+        Divergence a c^2, twice `gaussian`, which DP-REC's theorem charges beside the part of delta for the bits.
     proven_added, proven_removed : ndarray of float64
-        Bounds on `added` and `removed` that hold for every number of samples, with nothing lost in delta; see `proven_divergences`.
+        Bounds on `added` and `removed` that hold for every number of samples, without a part of delta (`proven_divergences`).
     """
 
     orders: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -95,16 +95,16 @@ def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> Div
     Parameters
     ----------
     clip_ratio : float
-        c, the update's norm over sigma, 0.001 to 3.
+        Ratio c of the update's norm to sigma, 0.001 to 3.
     samples : int
-        K, from 1 to 2**20.
+        Number K of samples, from 1 to 2**20.
     orders : array_like of int, shape (orders,)
         Orders, whole numbers from 2 to 16.
 
     Returns
     -------
     DivergenceAudit
-        Computed exactly, except for errors below 1e-6, in any dimension: weights depend on projections on the update alone.
+        Divergences with errors below 1e-6, in any dimension, as weights depend on projections on the update alone.
 
     Examples
     --------
@@ -131,16 +131,16 @@ def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> Div
 
 
 def sampled_divergences(clip_ratio: float, samples: int, population: int, orders: ArrayLike) -> TwoWayDivergences:
-    """Compute true Rényi divergences of a draw among N clients, each drawn with probability 1/N.
+    """Compute true Rényi divergences of a draw of one of N clients.
 
     Parameters
     ----------
     clip_ratio : float
-        c, 0.001 to 3.
+        Ratio c of the update's norm to sigma, 0.001 to 3.
     samples : int
-        K, from 1 to 2**20.
+        Number K of samples, from 1 to 2**20.
     population : int
-        N, at least 2.
+        Number N of clients, at least 2.
     orders : array_like of int, shape (orders,)
         Orders a, whole numbers from 2 to 16.
 
@@ -157,7 +157,7 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     >>> (exact.added / claimed).round(3).tolist(), (exact.removed / claimed).round(3).tolist()
     ([0.951, 0.933], [0.916, 0.771])
     """
-    # This import takes a third of a second, which other users of the module save.
+    # The import is local because it takes a third of a second, which other functions do not need.
     from scipy.stats import binom
 
     clip_ratio = check_real("clip_ratio", clip_ratio, low=1e-3, high=LARGEST_SHIFT)
@@ -181,16 +181,16 @@ def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float
     Parameters
     ----------
     clip_ratio : float
-        c, 1e-6 to 100.
+        Ratio c of the update's norm to sigma, 1e-6 to 100.
     index_bits : int
-        Bits of the index, 1 to 60.
+        Number of bits of the index, 1 to 60.
     epsilon : float
         Privacy parameter, 0 to 1000.
 
     Returns
     -------
     float
-        ``12 exp(c^2) / 2**index_bits + min_m exp(2 M(m + 1) - m epsilon)`` over whole m, M as in `draw_log_moment`; at most 1.
+        Delta ``12 exp(c^2) / 2**index_bits + min_m exp(2 M(m + 1) - m epsilon)`` over whole m, M as in `draw_log_moment`; at most 1.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def estimate_delta(
     target, reference : array_like of shape (dimension,)
         Two updates over sigma; zeros for an absent client.
     samples : int
-        K, from 1 to 2**20.
+        Number K of samples, from 1 to 2**20.
     epsilon : float
         Privacy parameter, 0 to 1000.
     trials : int
@@ -261,7 +261,7 @@ def quadrature_delta(target: float, reference: float, samples: int, epsilon: flo
     target, reference : float
         The two updates over sigma, -3 to 3.
     samples : int
-        K, 2 or 3.
+        Number K of samples, 2 or 3.
     epsilon : float
         Privacy parameter, 0 to 1000.
 

@@ -1,4 +1,4 @@
-"""An audit of any mechanism: what a server sees for two neighbours, against the guarantee."""
+"""An audit of any mechanism, which tests the guarantee on a server's view of two neighbours."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ from ..simulation.populations import check_drawable
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import secure_sum_score
 
-# Numbers encoded per batch, over all clients and coordinates.
+# Largest number of coordinates encoded per batch, over all clients.
 BLOCK = 2**20
 OTHERS = ("zero", "same")
 
@@ -59,7 +59,7 @@ class MechanismAudit:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Two neighbouring inputs: of a client, or of all clients of a secure sum."""
+    """Two neighbouring inputs of a client, or of all clients of a secure sum."""
 
     first: NDArray[Any]
     second: NDArray[Any]
@@ -91,10 +91,10 @@ def audit(
     rng : numpy.random.Generator
         Source of the mechanism's randomness.
     delta : float or None
-        Delta of the audit and of the tested guarantee; None for that of the mechanism's guarantee. Few repetitions cannot count informative
-        events at a small delta, because they are too rare: start with ten over delta repetitions.
+        Delta of the audit and of the tested guarantee; None for the delta of the mechanism's guarantee. At a small delta, informative
+        events are too rare for few repetitions: start with ten over delta repetitions.
     others, direction
-        Options of `neighbours`.
+        Choice of the neighbours, as in `neighbours`.
     confidence : float
         Probability with which the bound holds, from 0.5 to 1 - 1e-12.
     on_step : callable
@@ -132,19 +132,19 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     mechanism : Mechanism
         The mechanism.
     others : str
-        For sums, what the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population. Where
-        letters are shuffled, or numbers are added up, zero stands for the middle of the domain.
-        Where clients add noise of their own it hardly matters, and zero is rounded without randomness; where the message itself is drawn at
-        random around the vector, as in the Poisson-binomial mechanism, vectors at the edge of the ball leave the least noise.
+        Vectors of the other clients of a sum: ``"zero"``, or ``"same"`` as the first client's vector in the first population. For shuffled
+        letters and sums of numbers, zero stands for the middle of the domain. If clients add noise, the choice hardly matters, and zero is
+        rounded without randomness. If the message is drawn at random around the vector, as in the Poisson-binomial mechanism, vectors at
+        the edge of the ball have the least noise.
     direction : array_like of shape (dimension,) or None
         Direction of the client's vector; None for the first coordinate, or for a corner of the L-infinity ball.
 
     Returns
     -------
     Neighbours
-        In the first input the client holds a vector of norm clip_norm, or the upper end of the interval; in the second input the opposite
-        vector or end for replace-one adjacency, and zero or the middle for add-or-remove-one. Items are the first and the last, or none:
-        one client fewer.
+        Two inputs. In the first input the client holds a vector of norm clip_norm, or the upper end of the interval. In the second input it
+        holds the opposite vector or end for replace-one adjacency, and zero or the middle for add-or-remove-one. Items are the first and
+        the last item, or for add-or-remove-one the first item and one client fewer.
     """
     check_choice("others", others, OTHERS)
     domain, clients = mechanism.domain, mechanism.joint_clients
@@ -174,7 +174,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
 
 
 def _neighbours(clients: int | None, first: NDArray[Any], second: NDArray[Any], background: NDArray[Any]) -> Neighbours:
-    """Return neighbouring inputs; in a round, all clients but the first hold the background."""
+    """Return neighbouring inputs; all clients of a round except the first hold the background."""
     if clients is None:
         return Neighbours(first, second)
     others = [background] * (clients - 1)
@@ -184,8 +184,8 @@ def _neighbours(clients: int | None, first: NDArray[Any], second: NDArray[Any], 
 def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any], on_runs: Callable[[int], None]) -> Score:
     """Return a score of a server's view: large for the first input, small for the second.
 
-    Every function of the output makes a valid audit. A mechanism says how its messages tell inputs apart (`Mechanism.message_score`), and
-    a secure sum how its sum does (`SecureSumMechanism.sum_weights`). `on_runs` is called with the number of runs of each batch.
+    Every function of the output makes a valid audit. A mechanism defines a score of its messages (`Mechanism.message_score`), and a secure
+    sum the weights of its sum (`SecureSumMechanism.sum_weights`). `on_runs` is called with the number of runs of each batch.
     """
     if isinstance(mechanism, SecureSumMechanism):
         return secure_sum_score(mechanism, first, second, on_runs)

@@ -1,6 +1,6 @@
 """An empirical audit: a lower bound on epsilon from a mechanism's outputs for neighbours.
 
-A claim (epsilon, delta) says P(E) <= e^epsilon Q(E) + delta for every event E, P and Q being the two outputs' distributions in either
+A claim (epsilon, delta) states P(E) <= e^epsilon Q(E) + delta for every event E, where P and Q are the two outputs' distributions in either
 order. A single event whose probabilities are estimated well enough can refute the claim (Ding, Wang, Wang, Zhang, Kifer 2018, *Detecting
 violations of differential privacy*; Jagielski, Ullman, Oprea 2020, *Auditing differentially private machine learning*).
 """
@@ -20,7 +20,7 @@ Score = Callable[[ArrayLike, int, np.random.Generator], ArrayLike]
 """Function that runs the mechanism ``count`` times on an input and returns a number per output, shape (count,)."""
 
 FEWEST_REPETITIONS, MOST_REPETITIONS = 100, 10**8
-# Counts of the tried events have about this ratio to each other: finer steps hardly help, and each step costs an inverse beta function.
+# Ratio of the counts of successive tried events. Finer steps hardly help, and each step costs an inverse beta function.
 COUNT_RATIO = 1.02
 
 
@@ -46,7 +46,7 @@ class AuditResult:
     likely_count, unlikely_count : int
         Counts of the event under that input and under the other input, in draws that did not choose the event.
     draws : int
-        Number of these draws for each input.
+        Number of draws for each input that did not choose the event.
     """
 
     epsilon_lower_bound: float
@@ -90,7 +90,7 @@ def audit_score(
     delta : float
         The claim's delta, from 0 and below 1.
     repetitions : int
-        Number of the mechanism's runs on each input, from 100 to 10**8; six arrays of half as many numbers are in use.
+        Number of the mechanism's runs on each input, from 100 to 10**8. The function uses six arrays of half as many numbers.
     rng : numpy.random.Generator
         Source of the mechanism's randomness.
     confidence : float
@@ -173,7 +173,7 @@ def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence:
 def _lower_bounds(likely: NDArray[np.int64], unlikely: NDArray[np.int64], draws: int, delta: float, confidence: float) -> FloatArray:
     """Return ln((p - delta) / q) with Clopper-Pearson bounds p and q; -inf if p <= delta."""
     failure = (1 - confidence) / 2
-    # With few draws, many events have the same counts: each count's bounds are computed once.
+    # With few draws, many events have the same counts, so each count's bounds are computed once.
     counts, place = np.unique(likely, return_inverse=True)
     # The inverse of the incomplete beta function takes no parameter 0: p is 0 if the event never occurs, and q is 1 if it always occurs.
     low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), draws - counts + 1, failure), 0.0)[place]

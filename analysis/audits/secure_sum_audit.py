@@ -12,7 +12,7 @@ from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, residues
 from .privacy_audit import Score
 
-# Whole numbers drawn per batch, over all clients, coordinates and repetitions.
+# Number of whole numbers drawn per batch, over all clients, coordinates and repetitions.
 BLOCK = 2**20
 
 
@@ -21,8 +21,8 @@ def secure_sum_score(
 ) -> Score:
     """Return the score of an adversary who projects the sum on `SecureSumMechanism.sum_weights`.
 
-    The adversary subtracts the expected sum for the first population from the residues before it picks representatives around zero: that is
-    a function of the sum modulo M, and wraps less often than the estimate does.
+    The adversary subtracts the expected sum for the first population from the residues, and then picks representatives around zero. The
+    score is a function of the sum modulo M, and wraps less often than the estimate.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def secure_sum_score(
     Returns
     -------
     callable
-        Argument of `audit_score`: runs whole rounds, several at a time.
+        Score for `audit_score`, which runs whole rounds, several at a time.
     """
     length, modulus = mechanism.padded_dimension, mechanism.modulus
     weights = mechanism.sum_weights(first, second)

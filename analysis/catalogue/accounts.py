@@ -1,4 +1,4 @@
-"""`account` and `calibrate`: the privacy loss of a registry entry, and its parameters."""
+"""Functions `account` and `calibrate`, for the privacy loss and parameters of entries."""
 
 import math
 from dataclasses import dataclass
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Shown):
-    """Parameters that keep a budget, and their report; `report.subject.details` has the values.
+    """Parameters that keep a budget, and their report.
 
-    The report is that of the mechanism that `build_mechanism` returns for the same task. Its epsilon, by the budget's method, is at most
-    the budget's and, if it depends continuously on the parameters, usually less than 1e-6 below it.
+    `report.subject.details` has the values of the parameters. The report is that of the mechanism that `build_mechanism` returns for the
+    same task. Its epsilon, by the budget's method, is at most the budget's and, if it depends continuously on the parameters, usually less
+    than 1e-6 below it.
 
     Attributes
     ----------
     name : str
-        The mechanism, or noise.
+        Name of the mechanism or noise.
     budget : Budget
         Budget of all rounds together.
     report : AccountReport
@@ -101,7 +102,7 @@ def account(
     rounds : int
         Number of rounds in which the same client takes part.
     adjacency : str or None
-        Adjacency; None for the only adjacency, for that of the sampling, or for the usual one.
+        Adjacency; None for the only adjacency, the sampling's adjacency, or the usual adjacency.
     sampling : PoissonSampling, FixedSizeSampling or None
         Secret choice of the clients of a round.
     **parameters
@@ -135,7 +136,10 @@ def account(
 def account_subject(
     name: str, parameters: Values, delta: float, adjacency: str | None = None, sampling: Sampling | None = None
 ) -> AccountSubject:
-    """Return the accounting subject of a mechanism, a table or noise; arguments as in `account`."""
+    """Return the accounting subject of a mechanism, a table or noise.
+
+    Arguments are those of `account`.
+    """
     options = account_options(name)
     values = check_values(name, options, parameters) | {"delta": delta}
     check_pairs(options, {**values, **_numbers(sampling)})
@@ -180,7 +184,7 @@ def calibrate(
     Parameters
     ----------
     name, rounds, adjacency, sampling
-        Name for `account`.
+        Name, number of rounds, adjacency and sampling, as in `account`.
     epsilon : float
         Privacy parameter of all rounds together, from 1e-5 to 10**4.
     delta : float or None

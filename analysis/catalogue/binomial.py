@@ -1,4 +1,4 @@
-"""Binomial noise in a secure sum, the noise inside cpSGD: it has an account, no mechanism."""
+"""The registry's entry of binomial noise, the noise of cpSGD, which has only an account."""
 
 import math
 
@@ -15,7 +15,7 @@ from ...solvers.numerics.bisection import first_true
 
 METHODS = ("theorem-1", "exact", "rdp", "near-gaussian")
 PROVEN = ("near-gaussian", "exact", "rdp")
-# Each step multiplies the number of trials by four.
+# Factor by which each step of the search multiplies the number of trials.
 GROWTH = 4
 # The exact account is an upper bound with a relative error below 1e-5.
 ROUNDING = 1 + 1e-5
@@ -33,7 +33,7 @@ def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -
 
 
 def _solve(budget: Budget, given: Values) -> Values:
-    """Return the fewest trials: more trials add noise, and every account decreases."""
+    """Return the fewest trials that keep a budget, as every account decreases with the trials."""
     if budget.method is not None:
         check_choice("method", budget.method, METHODS)
     epsilon = budget.epsilon
@@ -50,7 +50,7 @@ def _solve(budget: Budget, given: Values) -> Values:
         except InfeasibleError:
             return math.inf
 
-    # Largest numbers of trials that failed, by method; smaller numbers fail, too.
+    # Largest numbers of trials that failed, by method; smaller numbers of trials fail, too.
     too_few = dict.fromkeys(methods, 0)
 
     def enough_by(trials: int, method: str) -> bool:

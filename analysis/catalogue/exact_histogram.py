@@ -25,7 +25,7 @@ from ...solvers.limits.histogram_entropy import uniform_histogram_entropy
 
 NAME = "exact-histogram"
 TITLE = "Columns of a linear code, from whose sum the server decodes the exact histogram; no privacy beyond the secure sum"
-# Up to these sizes, a code of rigorous size is decoded in seconds (docs/how-to/exact-histograms.md).
+# Largest sizes for which decoding a code of rigorous size takes seconds (docs/how-to/exact-histograms.md).
 FEW_CLIENTS, FEW_CATEGORIES = 30, 1000
 CODE = Option(
     "code",

@@ -34,7 +34,7 @@ from .secure_sum import BITS, BOTH
 from .shared_options import SUM_NOISE, sum_bits
 
 MANY_ROUNDS = 100
-# Candidate sketches divide the number of coordinates by these factors.
+# Factors by which candidate sketches divide the number of coordinates.
 SHARES = (2, 8, 32)
 FLOAT_BITS = 64
 PAPER = (
@@ -67,7 +67,7 @@ CHOICE = (TRANSFORM, ROWS, SKETCH_DIMENSION, SLACK, SKETCH_SEED)
 
 
 def sketch_choice(options: Values) -> SketchChoice:
-    """Return the sketch that an entry's design choices ask for."""
+    """Return the sketch of an entry's design choices."""
     # Sparse sums have no slack.
     kept = {name: options[name] for name in ("transform", "rows", "sketch_dimension", "slack") if name in options}
     return SketchChoice(**kept, seed=options["sketch_seed"])
@@ -119,7 +119,7 @@ def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling 
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
             "rounded_norm": rounded_norm(clip, granularity, padded),
         },
-        # The central reference needs the vectors' dimension and norm, which are unknown here.
+        # The central reference needs the vectors' dimension and norm, which the subject does not state.
         clients=clients,
     )
 
@@ -141,8 +141,8 @@ def _account_central(values: Values, adjacency: str | None, sampling: Sampling |
 
 
 def _sizes(task: Task, bits: int) -> list[int]:
-    """Return candidate sketch lengths: the task's bits used up, or shares of the coordinates."""
-    # An even number of whole rows needs no padding.
+    """Return candidate sketch lengths, which use up the task's bits or divide the coordinates."""
+    # A sketch of an even number of whole rows needs no padding.
     unit = 2 * USUAL_ROWS
     longest = task.dimension - 1
     most = task.most_message_bits

@@ -1,4 +1,4 @@
-"""The registry's entries of the local trust model: every message is private by itself."""
+"""The registry's entries of the local trust model, whose messages are private by themselves."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ CLDP_DRAWS = Option(
 )
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
 SQKR_BITS = Option("message_bits", int, "Bits of the message; by default the best number.", None, 1, 16, "bits")
-# Bits of the grid for computing the least average variance of all unbiased mechanisms.
+# Number of bits of the grid for computing the least average variance of all unbiased mechanisms.
 BOUND_BITS = 3
 
 
@@ -59,7 +59,7 @@ def scalar_lower_bound(task: Task) -> float | None:
 
 
 def unbiased_lower_bound(task: Task) -> float | None:
-    """Return the lower bound for numbers or vectors; numbers with a delta are vectors."""
+    """Return the lower bound for numbers or vectors; numbers with a delta count as vectors."""
     if not isinstance(task.domain, Interval):
         return unbiased_local_lower_bound(task)
     certified = scalar_lower_bound(task)

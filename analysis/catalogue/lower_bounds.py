@@ -43,12 +43,15 @@ def unbiased_local_lower_bound(task: Task) -> float | None:
 
 
 def local_lower_bound(task: Task) -> float | None:
-    """Bound the squared error of mechanisms with private messages, biased or not, from below."""
+    """Return a lower bound on the squared error of all mechanisms with private messages.
+
+    The bound holds for biased and unbiased mechanisms.
+    """
     return _vector_bound(task, local_bound, task.epsilon if task.delta > 0 else task.epsilon / task.rounds, task.delta)
 
 
 def central_lower_bound(task: Task) -> float | None:
-    """Bound the squared error of every mechanism with a private estimate from below.
+    """Return a lower bound on the squared error of every mechanism with a private estimate.
 
     The bound also holds under a secure sum, and for shuffled messages. The domain has vectors, or numbers, which are vectors of one
     coordinate. The bound includes biased mechanisms, such as the estimate zero. A mechanism that keeps a budget over all rounds keeps it in
@@ -58,7 +61,7 @@ def central_lower_bound(task: Task) -> float | None:
 
 
 def unbiased_central_lower_bound(task: Task) -> float | None:
-    """Bound the squared error of unbiased mechanisms with a private estimate from below."""
+    """Return a lower bound on the squared error of unbiased mechanisms with a private estimate."""
     return _central(task, unbiased_central_bound)
 
 

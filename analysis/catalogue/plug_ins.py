@@ -1,4 +1,4 @@
-"""Mechanisms of other packages and scripts: registration, providers, transfer to workers."""
+"""Mechanisms of other packages and scripts, their providers and transfer to workers."""
 
 import hashlib
 import logging
@@ -51,11 +51,11 @@ class InstalledPlugIns(Mapping[str, Entry]):
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names in alphabetical order, and import nothing."""
+        """Yield the names in alphabetical order, without an import."""
         return iter(self._offered())
 
     def __contains__(self, name: object) -> bool:
-        """Say whether a package offers a mechanism of that name, and import nothing."""
+        """Return whether a package offers a mechanism of that name, without an import."""
         return name in self._offered()
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class InstalledPlugIns(Mapping[str, Entry]):
         return self._entries.get(name)
 
     def _offered(self) -> dict[str, list[EntryPoint]]:
-        """Return the entry points by name; installed packages are looked up once."""
+        """Return the entry points by name, after a single look-up of installed packages."""
         if self._points is None:
             self._points = {}
             for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, _distribution(point))):
@@ -184,7 +184,7 @@ class Registry(MutableMapping[str, Entry]):
         return entries
 
     def is_installed(self, name: str) -> bool:
-        """Return whether an installed package offers the mechanism that has this name here."""
+        """Return whether an installed package offers the registry's mechanism of this name."""
         return name in self._installed and name not in self._registered
 
     def __contains__(self, name: object) -> bool:
@@ -209,7 +209,7 @@ class Registry(MutableMapping[str, Entry]):
         return self._installed.provider(name) if name in self._installed else None
 
     def provided(self, name: str, provider: str | None) -> Entry:
-        """Return an entry of a stated provider; raise DataError if its provider here differs."""
+        """Return an entry of a stated provider; raise DataError for another provider."""
         held = self.provider(name) if name in self else "none"
         if held != provider:
             raise DataError(
@@ -288,7 +288,7 @@ def provided_name(task: str, provider: str | None) -> str:
 
 
 def option_columns(options: Mapping[str, Scalar], taken: Collection[str]) -> dict[str, Scalar]:
-    """Return options as table columns; a plug-in's option named as in `taken` gets a prefix."""
+    """Return options as table columns; a plug-in's option with a `taken` name gets a prefix."""
     return {f"option_{name}" if name in taken else name: value for name, value in options.items()}
 
 

@@ -28,7 +28,7 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 
-# This number represents an infinite epsilon in the root search.
+# Number that represents an infinite epsilon in the root search.
 HUGE_EPSILON = 1e100
 
 GROUPS = Option("groups", int, "Number of groups of coordinates, each with an index of its own.", 1, 1, 2**20)
@@ -50,7 +50,7 @@ CLIP_RATIO = Option(
 
 
 def _dp_rec(task: Task, options: Values) -> Mechanism:
-    """Return DP-REC with messages private by themselves, assuming nothing about other clients."""
+    """Return DP-REC with messages private by themselves, for any behaviour of other clients."""
     ball, budget = task.ball("dp-rec", (2.0,)), task.budget_of("dp-rec")
 
     def epsilon_of(clip_ratio: float) -> float:
@@ -72,7 +72,7 @@ def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accou
 def largest_clip_ratio(budget: Budget, given: Values) -> float:
     """Return the largest clip ratio, by the method's account or the proven account.
 
-    The largest clip ratio has the least noise. If the bits limit it, epsilon may end well below the budget.
+    The largest clip ratio has the least noise. If the bits limit the ratio, epsilon may be well below the budget.
     """
     check_delta(budget.delta)
 
@@ -83,7 +83,7 @@ def largest_clip_ratio(budget: Budget, given: Values) -> float:
         return row.is_guarantee and row.adjacency == budget.adjacency if budget.method is None else row.name == budget.method
 
     def bound(clip_ratio: float) -> EpsilonBound:
-        """Return the least of the bounds in question; other accounts would take time, too."""
+        """Return the least bound of the method's accounts, and skip other accounts, which take time."""
         bounds = (row.bound(budget.delta, budget.rounds, None) for row in account(clip_ratio).privacy.accounts if keeps(row))
         nothing = EpsilonBound.nothing(
             f"method must name an account for {budget.adjacency} adjacency, {', '.join((*VARIANTS, ANY_BITS))}, got None: each of them "

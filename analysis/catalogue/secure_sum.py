@@ -1,4 +1,4 @@
-"""The registry's entries of secure sums: the server sees only a modular sum of all messages."""
+"""The registry's entries of secure sums, whose server sees only a modular sum of messages."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_
 from .sums_of_numbers import serve_numbers
 
 BOTH = ("add-or-remove-one", "replace-one")
-# Accounting for many tosses is slow from this number of clients on.
+# Number of clients from which accounting for many tosses is slow.
 MANY_CLIENTS = 2**16
 BITS = Option(
     "bits",
@@ -99,7 +99,7 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
 
 
 def _toss_bits(task: Task) -> range:
-    """Return the bits for one toss per client, and one more for few clients."""
+    """Return the number of bits for one toss per client, plus one for few clients."""
     of_clients = math.ceil(math.log2(task.clients + 1))
     return range(of_clients, of_clients + (2 if task.clients <= MANY_CLIENTS else 1))
 

@@ -1,4 +1,4 @@
-"""Options and searches that several entries have in common, and options typed as texts."""
+"""Options and searches that several entries share, and options typed as texts."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -53,9 +53,9 @@ MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise ove
 
 
 def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:
-    """Return candidates by bits per coordinate: numbers that the task allows, and the most.
+    """Return candidates by bits per coordinate: allowed numbers, and the largest allowed number.
 
-    If the task has a number of bits, a candidate without a number gets the most that the task allows.
+    If the task has a number of bits, a candidate without a number gets the largest number that the task allows.
     """
 
     def candidates(task: Task) -> list[Values]:
@@ -67,7 +67,7 @@ def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> 
 
 
 def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = True) -> Callable[[Task], list[Values]]:
-    """Return candidates by bits of a message, the fewest last, and the most that a task allows.
+    """Return candidates by bits of a message, fewest bits last, with the most allowed bits.
 
     If an entry finds the best number by itself, the first candidate is the `usual` one, without a number.
     """
@@ -81,7 +81,7 @@ def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = Tru
 
 
 def sum_bits(task: Task) -> range:
-    """Return bits per coordinate of a secure sum, about the least for one step of every client.
+    """Return bits per coordinate of a secure sum, about the least for one step per client.
 
     Intervals get more bits, which cost little for a single coordinate and reduce the rounding error.
     """

@@ -1,4 +1,4 @@
-"""The registry's entries of the shuffled trust model: messages arrive without their senders."""
+"""The registry's entries of the shuffled trust model, whose messages have no senders."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,14 +22,14 @@ from .lower_bounds import frequency_lower_bound, unbiased_central_lower_bound
 from .shared_options import tried_bits
 from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
 
-# A function that adapts a table to a budget: options, clients and budget in, a table out.
+# Function of options, clients and a budget that returns a table within the budget.
 TableFor = Callable[[Values, int, Budget], LookupTable]
 
 CLIENTS = Option(
     "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
-# If there is one letter more than inputs, the least variance of all tables is known and quickly computed.
+# With one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
 

@@ -10,7 +10,7 @@ from ...design.contracts.task import Task
 from ...design.secure_sum.delegated_sum import NumberSum
 from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 
-# Steps of margin by which the ball exceeds the interval: calibration ends close to the longest steps, with varying accuracy.
+# Margin of the ball beyond the interval, in steps, because calibration ends close to the longest steps with varying accuracy.
 STEP = 1.01
 
 

@@ -1,4 +1,4 @@
-"""The registry's entries of lookup tables: a letter for each number, or each coordinate."""
+"""The registry's entries of lookup tables, with a letter for each number or coordinate."""
 
 import math
 import os
@@ -32,10 +32,10 @@ from .shared_options import CLIP, DIMENSION, NORM, tried_bits
 
 # All tables are designed with the same random starts, so that a cache serves them all.
 DESIGN_SEED = 0
-# Another bit of a coordinate may be worth its time from this epsilon of a round on. Tables of fine grids are slow from this number of
-# coordinates on.
+# Epsilon of a round from which another bit of a coordinate may be worth its time, and number of coordinates from which tables of fine grids
+# are slow.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
-# Tables for vectors ignore the interval, because the ball is scaled to the grid.
+# Interval of tables for vectors, which ignore it, because their grid is scaled to the ball.
 UNUSED_INTERVAL = (-1.0, 1.0)
 _FOR_NUMBERS = (
     "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
@@ -93,7 +93,7 @@ def _mvu(task: Task, options: Values) -> Mechanism:
 def vector_table_of(task: Task, options: Values, table_epsilon: float) -> VectorTableMechanism:
     """Return a vector's mechanism with a table of the given epsilon for the table's metric.
 
-    `options` are those of ``"mvu"``. The task's epsilon and rounds, and the objective, are not used. The mechanism's account states its
+    `options` are those of ``"mvu"``. The task's epsilon and rounds, and the objective, have no effect. The mechanism's account states its
     total privacy loss.
     """
     cache = None if options["cache"] is None else TableCache(options["cache"])
@@ -258,7 +258,7 @@ def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -
     ball = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
     mechanism = VectorTableMechanism(table_of(values["table"]), ball, dithering=values["dithering"])
     subject = account_vector(mechanism, values["order"], adjacency)
-    # A table designed by calibration has no file.
+    # A table that calibration has designed has no file.
     of_numbers = not isinstance(values["table"], LookupTable) and mechanism.table.metric is None and ball.dimension > 1
     subject = replace(subject, table=mechanism.table if isinstance(values["table"], LookupTable) else None)
     return replace(subject, details={**subject.details, "advice": _FOR_NUMBERS if of_numbers else None})

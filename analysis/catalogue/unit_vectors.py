@@ -38,9 +38,9 @@ UNBIASED = Option(
 ALPHA = Option(
     "alpha", float, "Exponent of the weights: twice it, times the epsilon simulated, is the proven one.", 2.0, SMALLEST_ALPHA, LARGEST_ALPHA
 )
-# Default most bits of a rotating simplex: a client's time grows with the square of the number of corners.
+# Default limit of a rotating simplex's bits, because a client's time grows with the square of the number of corners.
 USUAL_SIMPLEX_BITS = 7
-# Encoding time doubles with every bit.
+# Candidate numbers of an index's bits, at most 10, because encoding time doubles with every bit.
 CODING_TRIED = tried_message_bits((2, 4, 6, 8, 10), 10, usual=False)
 ASI = "Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy"
 PROJECTIONS = "Asi, Feldman, Nelson, Nguyen, Talwar 2023, Fast optimal locally private mean estimation via random projections"

@@ -1,6 +1,7 @@
-"""The conformance suite: pytest tests that every mechanism passes; only it needs pytest.
+"""The conformance suite, a set of pytest tests that every mechanism passes.
 
-``python -m quietbits.analysis.conformance NAME`` runs it on a mechanism of the registry, such as one of an installed plug-in.
+``python -m quietbits.analysis.conformance NAME`` runs it on a mechanism of the registry, such as the mechanism of an installed plug-in.
+Only this package needs pytest.
 """
 
 from ...extras import optional

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         file = Path(folder) / "test_conformance.py"
         settings = {"name": entry.name, "options": options, "slow": given.slow, "more_bits_may_cost": given.more_bits_may_cost}
         file.write_text(TESTS.format(**settings), encoding="utf-8")
-        # The working directory's pytest settings are for that project's own tests.
+        # The suite ignores the working directory's pytest settings, which are for that project's own tests.
         alone = ["-c", os.devnull, "--rootdir", folder, "--import-mode", "importlib", "-p", "no:cacheprovider"]
         # pytest in a separate process imports the suite's modules first, and can explain assertions that fail.
         return subprocess.run([sys.executable, "-m", "pytest", str(file), *alone, *others], check=False).returncode  # noqa: S603

@@ -21,7 +21,7 @@ from ...design.contracts.task import Task
 from ...design.tables.file import write_table
 
 EPSILON, DELTA, CLIENTS = 4.0, 1e-3, 6
-# Mechanisms that pad extend three coordinates to four.
+# Dimension of the cases' vectors, which mechanisms with padding extend to four coordinates.
 DIMENSION, CLIP_NORM = 3, 2.0
 INTERVAL = Interval(-1.0, 3.0)
 CATEGORIES = Categories(5)
@@ -41,13 +41,13 @@ class Trial:
     options_of_many, options_of_two : mapping
         Design choices that differ for 200 clients, and for two clients with one number each.
     given : mapping
-        Parameters that `calibrate` asks for and a task does not have.
+        Parameters that `calibrate` needs and a task does not have.
     of_account : callable
         Function that returns the parameters of `account` other than those of the mechanism and of the task.
     more_bits_may_cost : bool
         Whether a longer message may have a larger error.
     slow : bool
-        Whether a round takes long; fewer are drawn then.
+        Whether a round takes long, so that the suite draws fewer rounds.
     audited_share : float
         Share of the claimed epsilon that the audit must reach.
     public_columns : slice
@@ -129,7 +129,7 @@ class Case:
         return self.built(self.trial.options_of_two, domain=domain, clients=2)
 
     def inputs(self, clients: int) -> FloatArray:
-        """Return inputs from the middle of the domain to its edge, and beyond."""
+        """Return inputs from the middle of the domain to its edge, and beyond the edge."""
         rng = np.random.default_rng(1)
         if isinstance(self.domain, Categories):
             return np.resize([0, 0, 0, self.domain.size - 1, *rng.integers(0, self.domain.size, 20)], clients)
@@ -180,7 +180,7 @@ def one_domain(entry: Entry, trial: Trial = USUAL) -> list[Case]:
 
 
 class Tried:
-    """The entries of a suite and their trials; derive a class with `entries`, maybe `trial_of`."""
+    """The entries of a suite and their trials; a subclass sets `entries` and may set `trial_of`."""
 
     entries: tuple[Entry, ...] = ()
 

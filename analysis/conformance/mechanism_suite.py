@@ -1,4 +1,4 @@
-"""Properties of every mechanism in the registry; derive a class with `entries`."""
+"""Tests of properties of every mechanism in the registry."""
 
 import inspect
 import math
@@ -40,7 +40,7 @@ CASES: Mapping[str, Callable[[Entry, Trial], list[Case]]] = {
 
 
 class MechanismSuite(PrivacySuite, MessageSuite):
-    """Tests of every entry and of each of its cases; derive a class with `entries`."""
+    """Tests of every entry and of each of its cases; a subclass sets `entries`."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Give each test the cases of its argument."""

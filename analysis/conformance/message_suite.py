@@ -21,7 +21,7 @@ from ...design.noise.random_words import secure_words, seeded_words
 from ...errors import InfeasibleError
 from .mechanism_cases import CLIENTS, DELTA, EPSILON, Case, Tried, reason, released
 
-# Slow mechanisms get fewer rounds.
+# Number of simulated rounds, by whether the mechanism is slow.
 ROUNDS, SLOW_ROUNDS = 1500, 300
 # Relative tolerance between a calibrated account and its target.
 CLOSE = 1e-6
@@ -118,7 +118,7 @@ class MessageSuite(Tried):
         secure, other = (mechanism.encode(inputs, secure_words) for _ in range(2))
         for messages in (secure, other):
             assert (messages.shape, messages.dtype) == (seeded.shape, seeded.dtype)
-        # Two draws are equal by chance with a probability far below 1e-12.
+        # Two independent draws are equal with a probability far below 1e-12.
         assert (secure != other).any() == case.entry.private
         number: Any = 0
         assert reason(lambda: mechanism.encode(inputs, number)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
@@ -174,7 +174,7 @@ class MessageSuite(Tried):
             lengths = mechanism.bits_of_messages(messages)
             assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
             return
-        # Stated bits are at most those of the array, and at least enough to distinguish the values that occur.
+        # The stated bits are at most the array's bits, and enough to distinguish the occurring values.
         sent = np.delete(rows, np.arange(rows.shape[1])[case.trial.public_columns], axis=1)
         assert mechanism.bits_per_client <= 8 * sent.itemsize * sent.shape[1]
         if messages.dtype.kind == "f":

@@ -27,7 +27,7 @@ from .mechanism_cases import CLIENTS, DELTA, EPSILON, NORMS, Case, Tried, accoun
 CONFIDENCE = 1 - 1e-6
 # Relative error allowed for a composition on a grid.
 GRID = 1e-6
-# Two dimensions that are padded to a power of two; 513 nearly doubles.
+# Two dimensions that padding extends to a power of two; 513 nearly doubles.
 DIMENSIONS = (21, 513)
 EVERY_SAMPLING: dict[str, Sampling] = {"add-or-remove-one": PoissonSampling(0.5), "replace-one": FixedSizeSampling(2 * CLIENTS, CLIENTS)}
 
@@ -63,7 +63,7 @@ class PrivacySuite(Tried):
                 assert option.kind in (int, float, str, bool, Path)
                 assert option.required or option.check(option.default) == option.default
                 if option.default is None:
-                    # A command line or TOML cannot express None: users type none, and the help explains it.
+                    # A command line or TOML cannot express None, so users type none, and the help explains this value.
                     assert option.check("none") is None
                     assert re.search("default|without|instead of", option.help)
                     assert "None" not in option.help

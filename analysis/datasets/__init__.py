@@ -1,1 +1,1 @@
-"""Training data divided among clients: digits, and readers of downloaded files."""
+"""Training data divided among clients: digits, and data in downloaded files."""

@@ -1,9 +1,8 @@
 """CIFAR-10 from its published pickled batches (Krizhevsky 2009); pickles are not run.
 
-A pickle is a program: it may name any function, and Python's own reader calls it. The reader here takes numbers, text, lists, dictionaries
-and arrays of bytes, and nothing else. It reads the instructions with `pickletools`, which only takes them apart, and carries out those that
-put data together. It knows the names of three functions, with which numpy writes arrays, and does what they would have done; any other name
-is refused.
+A pickle is a program: it may name any function, and Python's own reader calls it. The reader accepts only numbers, text, lists,
+dictionaries and arrays of bytes. It reads the instructions with `pickletools`, which executes none of them, and carries out the
+instructions that build data. It imitates the three functions with which numpy writes arrays, and refuses any other name.
 """
 
 import math
@@ -23,7 +22,7 @@ from .federated_data import Examples, FederatedData, divided_data, first_images
 from .splits import chosen_split
 from .stored_files import found_file, read_whole
 
-# numpy's module has had both names over the years.
+# Different versions of numpy use these two names of the module.
 RECONSTRUCT = {f"numpy.{core}.multiarray _reconstruct" for core in ("core", "_core")}
 ARRAY, DTYPE = "numpy ndarray", "numpy dtype"
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -35,7 +34,7 @@ TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 SIDE, CHANNELS, CLASSES, WHITE = 32, 3, 10, 255
 TRAINING_BATCHES, TEST_BATCH = tuple(f"data_batch_{number}" for number in range(1, 6)), "test_batch"
 SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html, CIFAR-10 python version, unpacked,"
-# A published batch has 3.1e7 bytes.
+# Largest size of a batch; a published batch has 3.1e7 bytes.
 MOST_FILE_BYTES = 2**28
 
 
@@ -67,8 +66,8 @@ class _Mark:
 def read_pickled_dictionary(content: bytes, where: str) -> dict[Any, Any]:
     """Return the dictionary that a pickle holds, or raise `DataError`.
 
-    Keys and text of Python 2 are bytes, and arrays are ndarrays of uint8. The error, which begins with `where`, names damage, or an
-    instruction that data do not need.
+    Keys and text of Python 2 are bytes, and arrays are ndarrays of uint8. The error begins with `where`, and names the damage or the
+    forbidden instruction.
     """
     machine = _Machine()
     try:
@@ -179,7 +178,7 @@ def _kind(value: Any, kind: type) -> Any:
 
 
 def _nothing(_: _Machine, __: Any) -> None:
-    """Ignore an instruction that states a protocol, a length or the end."""
+    """Ignore an instruction for the protocol, a length or the end."""
 
 
 STEPS: dict[str, Callable[[_Machine, Any], None]] = {
@@ -248,7 +247,7 @@ def _read_batch(path: Path) -> tuple[NDArray[np.uint8], IntegerArray]:
 
 
 def _value(path: Path, batch: dict[Any, Any], key: str) -> Any:
-    """Return the value of a key that Python 2 or 3 has written."""
+    """Return the value of a key, which Python 2 and Python 3 write differently."""
     for name in (key.encode(), key):
         if name in batch:
             return batch[name]

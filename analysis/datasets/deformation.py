@@ -1,4 +1,4 @@
-"""Random deformations of small images, which turn a few images into any number of images.
+"""Random deformations, which turn a few small images into any number of images.
 
 An image is rotated, scaled, shifted, and bent by a smooth field. Infinite MNIST (Loosli, Canu, Bottou 2007, *Training invariant support
 vector machines using selective sampling*) does the same with larger digits.
@@ -15,24 +15,24 @@ from ...arrays import FloatArray
 # smooth.
 KNOTS = 4
 NUMBERS = 4 + 2 * KNOTS**2
-# Pixels of a side of the images that the usual deformation is meant for.
+# Side, in pixels, of the images for which the usual deformation is meant.
 USUAL_SIDE = 8
 
 
 @dataclass(frozen=True)
 class Deformation:
-    """Largest deformation of an image, each way.
+    """Largest deformation of an image in either direction.
 
     Attributes
     ----------
     degrees : float
-        Rotation about the centre, up to 180.
+        Largest rotation about the centre in degrees, up to 180.
     scale : float
-        Relative change of size, up to 0.5.
+        Largest relative change of size, up to 0.5.
     shift : float
-        Shift in pixels, along each side, up to 8.
+        Largest shift in pixels along each side, up to 8.
     bend : float
-        Displacement of a knot of the smooth field, in pixels, along each side, up to 8.
+        Largest displacement of a knot of the smooth field along each side, in pixels, up to 8.
     """
 
     degrees: float = 12.0
@@ -57,8 +57,8 @@ class Deformation:
 def deformed(images: FloatArray, uniforms: FloatArray, deformation: Deformation) -> FloatArray:
     """Return each image deformed by its own row of `NUMBERS` uniform numbers.
 
-    Images have the shape (n, height, width), and uniforms the shape (n, NUMBERS). Outside its frame an image is 0. An image's result does
-    not depend on other images: sums are made term by term, in a fixed order.
+    Images have the shape (n, height, width), and uniforms the shape (n, NUMBERS). An image is 0 outside its frame. An image's result does
+    not depend on other images, as sums add terms in a fixed order.
     """
     count, height, width = images.shape
     signed = 2 * uniforms - 1

@@ -1,6 +1,6 @@
 """Randomly deformed images for any number of clients, made on demand from a few images.
 
-Random numbers are a function of a seed, a purpose, the client and a count, so that any client's images are made without those of others.
+Random numbers are a function of a seed, a purpose, the client and a count, so that any client's images can be made alone.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MOST_CLIENTS, MOST_SAMPLES = 10**9, 10**4
 def counted_uniforms(seed: int, purpose: str, clients: IntegerArray, count: int) -> FloatArray:
     """Return `count` uniform numbers in (0, 1) for each client, shape (clients, count).
 
-    The numbers depend on the seed, the purpose, the client and their place. They are meant for data, not for privacy.
+    The numbers depend on the seed, the purpose, the client and the number's place. They serve data, not privacy.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class EndlessImages:
     Attributes
     ----------
     name : str
-        Name of the data, which keys their random numbers.
+        Name of the data, from which the random numbers derive.
     images : ndarray, shape (n, height * width)
         Images of any type of number, in multiples of `unit`.
     labels : ndarray of int64, shape (n,)

@@ -1,4 +1,4 @@
-"""Labelled examples divided among clients: made or read on demand, or split in memory."""
+"""Labelled examples divided among clients, made or read on demand or split in memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Examples:
     inputs : ndarray of float64, shape (n, features)
         Inputs, with an example in each row.
     labels : ndarray of int64, shape (n,)
-        Classes from 0 to classes - 1. If an example has several classes, 0 and 1 in the shape (n, classes); if it has a class at each
-        position, classes in the shape of the inputs, and -1 at positions without a label.
+        Classes from 0 to classes - 1. If examples have several classes, indicators 0 and 1 in the shape (n, classes). If examples have a
+        class at each position, classes in the shape of the inputs, and -1 at positions without a label.
     """
 
     inputs: FloatArray
@@ -103,9 +103,9 @@ def divided_data(
     *,
     unit: float = 1.0,
 ) -> FederatedData:
-    """Return clients with the rows of `inputs`, over `unit`, and the `labels` of a split.
+    """Return clients with a split's rows of `inputs`, divided by `unit`, and of `labels`.
 
-    Inputs may be of any type of number, such as bytes with a unit of 255: a client's inputs become float64 when they are read.
+    Inputs may be of any type of number, such as bytes with a unit of 255. Reading a client's inputs converts them to float64.
     """
 
     def rows(chosen: IntegerArray) -> Examples:

@@ -20,7 +20,7 @@ from .stackoverflow import TAG_COUNTS, WORD_COUNTS, stackoverflow_users
 
 @dataclass(frozen=True)
 class _Mark:
-    """The mark of a data set: a file, its source, a test of a folder, and a count of clients."""
+    """The mark of a data set: a file, its source, a test of folders, and a count of clients."""
 
     file: str
     source: str
@@ -65,7 +65,7 @@ class FoundData:
 
     @cached_property
     def clients(self) -> int:
-        """Number of writers, roles or users; of training images if files do not name authors."""
+        """Number of writers, roles or users, or of training images in files without authors."""
         return _MARKS[self.name].clients(self.folder)
 
 

@@ -22,7 +22,7 @@ UNSIGNED_BYTES = 8
 MNIST_SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 MNIST_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 EMNIST_SOURCE = "https://www.nist.gov/itl/products-and-services/emnist-dataset"
-# Each part has a number of classes, and the number of its first class.
+# Number of classes, and number of the first class, of each part of EMNIST.
 EMNIST_PARTS = {"byclass": (62, 0), "bymerge": (47, 0), "balanced": (47, 0), "digits": (10, 0), "mnist": (10, 0), "letters": (26, 1)}
 
 
@@ -63,8 +63,8 @@ def mnist_data(
     """Divide MNIST among clients; the folder has the four files under their published names.
 
     The split works as in `digits_data`. Pixels are from 0 to 1, and the published test images are the test. Only the first `images` of the
-    training images count. With `samples`, each client has that many newly deformed images (`Deformation.of_side`), and up to 10**9 clients
-    are possible.
+    training images count. With `samples`, each client has this number of newly deformed images (`Deformation.of_side`), and up to 10**9
+    clients are possible.
     """
     train, test = _read_pairs(folder, MNIST_FILES, MNIST_SOURCE, classes=10, first=0)
     return _divided("mnist", first_images(*train, images), test, 10, clients, seed, split, alpha, samples)
@@ -81,10 +81,10 @@ def emnist_data(
     alpha: float = 1.0,
     samples: int | None = None,
 ) -> FederatedData:
-    """Divide a part of EMNIST among clients: digits and letters, of 62, 47, 26 or 10 classes.
+    """Divide a part of EMNIST among clients: digits or letters in 62, 47, 26 or 10 classes.
 
-    The split works as in `mnist_data`. The files store columns as rows; images are turned upright. Files do not name the writers: use
-    `femnist_data` for clients that are writers.
+    The split works as in `mnist_data`. The files store columns as rows, which the function transposes. The files do not name the writers;
+    `femnist_data` has clients that are writers.
     """
     classes, first = EMNIST_PARTS[check_choice("part", part, EMNIST_PARTS)]
     names = tuple(f"emnist-{part}-{half}-{kind}" for half in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
@@ -101,7 +101,7 @@ Pair = tuple[NDArray[np.uint8], IntegerArray]
 def _divided(
     name: str, train: Pair, test: Pair, classes: int, clients: int, seed: int, split: str, alpha: float, samples: int | None
 ) -> FederatedData:
-    """Deal the images out, or `samples` deformed images for each client."""
+    """Deal out the images, or give each client `samples` deformed images."""
     held = Examples(test[0] / WHITE, test[1])
     if samples is not None:
         endless = EndlessImages(name, *train, held, (SIDE, SIDE), classes, Deformation.of_side(SIDE), unit=WHITE)
@@ -110,7 +110,7 @@ def _divided(
 
 
 def _read_pairs(folder: Path, names: tuple[str, ...], source: str, classes: int, first: int) -> list[Pair]:
-    """Return images, one a row, and labels from 0, for training and test."""
+    """Return the images, one per row, and the labels from 0, of training and test."""
     paths = [found_file(folder, (name, f"{name}.gz"), source) for name in names]
     return [_read_pair(images, labels, classes, first) for images, labels in (paths[:2], paths[2:])]
 

@@ -19,14 +19,14 @@ from .splits import Split, ordered_split
 from .stored_files import read_whole
 
 PIXELS, SIDE, CLASSES, WHITE = 784, 28, 62, 255
-# A file of a hundred writers has about 1.5e8 bytes.
+# Largest size of a file; a file of a hundred writers has about 1.5e8 bytes.
 MOST_FILE_BYTES = 2**31
-# The first input must appear in this many bytes of a file.
+# Number of first bytes of a file that must contain the first input.
 BEGINNING_BYTES = 2**20
 SOURCE = "https://github.com/TalwalkarLab/leaf, folder data/{0}: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample"
 # Characters of Shakespeare, in the order of TensorFlow Federated's tutorials. Numbers for padding, other characters, beginning and end
-# bring the total to 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the last three only the number of
-# other characters occurs here.
+# bring the total to 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the numbers for other characters,
+# beginning and end this reader uses only the first.
 CHARACTERS = "dhlptx@DHLPTX $(,048cgkoswCGKOSW[_#'/37;?bfjnrvzBFJNRVZ\"&*.26:\naeimquyAEIMQUY]!%)-159\r"
 READ_CHARACTERS, OTHER, CHARACTER_NUMBERS = 80, len(CHARACTERS) + 1, len(CHARACTERS) + 4
 MOST_TEST_EXAMPLES = 10**7
@@ -49,8 +49,8 @@ def femnist_data(folder: Path) -> FederatedData:
 def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedData:
     """Read Shakespeare's plays from LEAF's JSON files; each role is a client.
 
-    The folders are as in `femnist_data`. Inputs are 80 characters and the label is the next character, as numbers from 0 to 89. At most
-    `test_examples` test examples, from 1 to 10**7, are kept, at equal distances.
+    The folders are as in `femnist_data`. Inputs are 80 characters and the label is the next character, as numbers from 0 to 89. The data
+    keep at most `test_examples` test examples, from 1 to 10**7, at equal distances.
     """
     most = check_integer("test_examples", test_examples, low=1, high=MOST_TEST_EXAMPLES)
     train, test = (_read_folder(folder / part, "shakespeare", _lines) for part in ("train", "test"))
@@ -77,7 +77,7 @@ def leaf_inputs(folder: Path) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Users:
-    """The users of a folder: numbers of examples, and all inputs and labels."""
+    """The users of a folder: their numbers of examples, and all inputs and labels."""
 
     counts: IntegerArray
     inputs: NDArray[np.uint8]
@@ -159,7 +159,7 @@ def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
 
 
 def _lines(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
-    """Return the numbers of a user's characters, and of the next characters."""
+    """Return the numbers of a user's characters, and the numbers of the next characters."""
     _check_counts(path, user, count, data, "lines")
     for texts, length in ((data["x"], READ_CHARACTERS), (data["y"], 1)):
         other = next((text for text in texts if not isinstance(text, str) or len(text) != length), None)

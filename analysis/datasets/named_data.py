@@ -19,13 +19,13 @@ from .splits import LARGEST_ALPHA, SMALLEST_ALPHA, SPLITS, chosen_split
 from .stackoverflow import stackoverflow_tags, stackoverflow_words
 
 SIDE = 8
-# The test set has one image in five of each class.
+# The test set takes one image in five of each class.
 TEST_EVERY = 5
 USUAL_DEFORMATION = Deformation()
 WRITER = "writer"
-# These data are dealt out to any number of clients.
+# Names of data that can be dealt out to any number of clients.
 _DEALT: Mapping[str, Callable[..., FederatedData]] = MappingProxyType({"mnist": mnist_data, "emnist": emnist_data, "cifar10": cifar10_data})
-# The files of these data name their authors.
+# Names of data whose files name the authors.
 _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
     {
         "femnist": femnist_data,
@@ -37,7 +37,7 @@ _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
 DIGITS = "digits"
 DATA_NAMES = (DIGITS, *_DEALT, *_WRITTEN)
 MOST_IMAGES = 10**9
-# These data have one channel, and can be deformed.
+# Names of data with one channel, which can be deformed.
 ENDLESS = (DIGITS, "mnist", "emnist")
 
 
@@ -55,7 +55,7 @@ def digits_data(
     Parameters
     ----------
     clients : int
-        Number of clients, from 1 to 10**9. Memory does not grow with the number.
+        Number of clients, from 1 to 10**9, which does not affect the use of memory.
     seed : int
         Root seed of the split, and of the deformations.
     split : str
@@ -63,8 +63,8 @@ def digits_data(
     alpha : float
         Concentration of the Dirichlet distribution, from 0.01 to 10**6.
     samples : int or None
-        Number of deformed training images of each client; no image occurs twice. With None, the 1442 images themselves are dealt out if
-        they suffice for one per client; otherwise each client has one deformed image.
+        Number of deformed training images of each client; no image occurs twice. With None, the split deals out the 1442 images if they
+        suffice for one per client; otherwise each client has one deformed image.
     deformation : Deformation
         Largest deformation of the images.
 
@@ -115,7 +115,7 @@ def named_data(
     name : str
         Name of the data.
     clients : int or None
-        Number of clients. If clients are writers, users or roles, None or their number.
+        Number of clients. If clients are writers, users or roles, it must be None or their number.
     seed : int
         Root seed of the split.
     folder : str, Path or None

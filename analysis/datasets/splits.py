@@ -10,7 +10,7 @@ from ...arrays import IntegerArray
 from ..random_streams import named_stream
 
 SPLITS = ("iid", "dirichlet")
-# The range goes from about one class per client to equal shares for all clients.
+# Range of a split's concentration, from about one class per client to equal shares for all clients.
 SMALLEST_ALPHA, LARGEST_ALPHA = 0.01, 1e6
 
 
@@ -57,7 +57,7 @@ def dirichlet_split(labels: ArrayLike, clients: int, alpha: float, seed: int) ->
     """Deal examples out so that each client has its own Dirichlet shares of the classes.
 
     Clients have equally many examples, or one more, as in Hsu, Qi, Brown 2019 (*Measuring the effects of non-identical data distribution*);
-    the shares of later clients leave out an exhausted class. The symmetric distribution's alpha ranges from 0.01, about one class for each
+    the shares of later clients omit an exhausted class. The symmetric distribution's alpha ranges from 0.01, about one class for each
     client, to 10**6, equal shares.
     """
     classes = np.asarray(labels)
@@ -89,7 +89,7 @@ def ordered_split(sizes: ArrayLike) -> Split:
 
 
 def chosen_split(labels: ArrayLike, clients: int, split: str, alpha: float, seed: int) -> Split:
-    """Return the split named ``"iid"`` or ``"dirichlet"``; only the latter uses alpha."""
+    """Return the split named ``"iid"`` or ``"dirichlet"``; only ``"dirichlet"`` uses alpha."""
     check_choice("split", split, SPLITS)
     if split == "iid":
         return iid_split(len(np.asarray(labels)), clients, seed)

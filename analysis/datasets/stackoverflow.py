@@ -1,13 +1,13 @@
 """StackOverflow's questions, words and tags from TensorFlow Federated's files.
 
 Inputs and labels follow Reddi et al. 2021 (*Adaptive Federated Optimization*). For tags, which DP-REC trains too, an example is a sentence
-with its question's title: the inputs are the shares of the most frequent words among all words, and the labels say which of the most
+with its question's title: the inputs are the shares of the most frequent words among all words, and the labels indicate which of the most
 frequent tags the question has. For next words, as in linear compression, the inputs are a sentence's words, and the labels the words that
 follow.
 
-TensorFlow's Example messages are read without TensorFlow. Their format is that of protocol buffers: ``Example {Features features = 1}``,
-``Features {map<string, Feature> feature = 1}``, and a Feature is one of ``BytesList = 1``, ``FloatList = 2``, ``Int64List = 3``, whose
-values are field 1.
+The module reads TensorFlow's Example messages without TensorFlow. Their format is that of protocol buffers: ``Example {Features features =
+1}``, ``Features {map<string, Feature> feature = 1}``, and a Feature is one of ``BytesList = 1``, ``FloatList = 2``, ``Int64List = 3``,
+whose values are field 1.
 """
 
 import json
@@ -40,7 +40,8 @@ SOURCE = f"{SITE}: stackoverflow.{{0}} and decompress it"
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
-# By default, the first 20 words of a sentence count. Special numbers stand for padding, other words, beginning and end.
+# Default number of a sentence's words that count, number of special numbers (padding, other words, beginning and end), and largest number
+# of words.
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28
@@ -127,7 +128,7 @@ def _varints(message: bytes) -> Iterator[int]:
 
 
 def _signed(number: int) -> int:
-    """Return the number whose 64-bit two's complement is given."""
+    """Return the signed number of a 64-bit two's complement."""
     number &= 2**64 - 1
     return number - 2**64 if number >= 2**63 else number
 
@@ -202,14 +203,14 @@ def stackoverflow_words(
 ) -> FederatedData:
     """Read next-word prediction on StackOverflow: numbers of words and of the next words.
 
-    0 is padding; then come the words, the most frequent word first, then the numbers of all other words, of the beginning and of the end.
-    Labels have the shape (n, positions), with -1 at positions without a label: after the end; and in the test also for the end and for
-    other words, which do not count in the accuracy that papers report.
+    Number 0 is padding. The next numbers stand for the words, most frequent word first, then for all other words, the beginning and the
+    end. Labels have the shape (n, positions), with -1 at positions without a label. These are the positions after the end, and in the test
+    also the end and other words, which do not count in the accuracy that papers report.
 
     Parameters
     ----------
     folder, most_examples, test_examples
-        The arguments of `stackoverflow_tags`; tags are not needed.
+        Folder and numbers of examples, as in `stackoverflow_tags`; the folder needs no file of tags.
     words : int
         Number of the most frequent words with their own numbers, from 1 to 10**6.
     positions : int
@@ -271,7 +272,7 @@ def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) ->
         for word in said:
             if word in words:
                 inputs[row, words[word]] += 1
-        # Rare words also count in the total.
+        # Rare words count in the total, too.
         inputs[row] /= max(len(said), 1)
         labels[row, [tags[tag] for tag in post.tags.split("|") if tag in tags]] = 1
     return Examples(inputs, labels)
@@ -316,7 +317,7 @@ def _sqlite_posts(path: Path) -> Posts:
         try:
             with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
                 return connection.execute(statement, values).fetchall()
-        # A damaged name in SQLite's message may not be text.
+        # SQLite's message may contain a damaged name that is no text.
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DataError(f"{shown_path(path)}: cannot be read as TensorFlow Federated's database: {error}") from error
 
@@ -345,7 +346,7 @@ def _counts_of_users(path: Path, users: list[Any]) -> dict[str, int]:
 
 
 def _check_whole(path: Path) -> None:
-    """Refuse a database that is shorter than its header says, which SQLite would read in part."""
+    """Refuse a database shorter than its header states, which SQLite would read in part."""
     with path.open("rb") as file:
         header = file.read(SQLITE_HEADER.size)
     if len(header) < SQLITE_HEADER.size or not header.startswith(SQLITE_MAGIC):
@@ -412,7 +413,7 @@ def _h5_user(path: Path, group: Any, most: int) -> Iterator[Post]:
     stored = [group[name] for name in ("tokens", "title", "tags")]
     if len({len(column) for column in stored}) != 1:
         raise DataError(f"{shown_path(path)}: a user has {', '.join(str(len(column)) for column in stored)} tokens, titles and tags")
-    # Slices end at the end of the file's data: a size stated in a file is not trusted.
+    # Slices end at the end of the file's data, as a size stated in a file is not trusted.
     columns = [column[:most] for column in stored]
     for texts in zip(*columns, strict=True):
         yield Post(*(_text([text]) for text in texts))

@@ -1,4 +1,4 @@
-"""Downloaded files, read up to a size limit; errors state the source of missing files."""
+"""Reading of downloaded files up to a size limit; errors name sources of missing files."""
 
 import gzip
 import zlib
@@ -9,7 +9,7 @@ from typing import IO, cast
 from ...errors import DataError
 from ...files import shown_path
 
-# The largest file of these data, EMNIST's training images, has 5.5e8 bytes.
+# Largest size of a file; the largest published file, EMNIST's training images, has 5.5e8 bytes.
 MOST_BYTES = 2**30
 PIECE = 2**20
 
@@ -17,7 +17,7 @@ PIECE = 2**20
 def found_file(folder: Path, names: Sequence[str], source: str) -> Path:
     """Return the first of the named files that a folder contains, or raise `DataError`.
 
-    The error lists the names, and `source`, the place to get them.
+    The error lists the names, and `source`, from which users get the files.
     """
     for name in names:
         if (folder / name).is_file():
@@ -28,8 +28,8 @@ def found_file(folder: Path, names: Sequence[str], source: str) -> Path:
 def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
     """Return a file's bytes, decompressed if its name ends in .gz, up to `most` bytes.
 
-    A damaged or larger file raises a `DataError`. The bytes are read piece by piece: memory grows with the actual data, not with a header's
-    claim.
+    A damaged or larger file raises a `DataError`. The function reads the bytes piece by piece, so that memory grows with the actual data,
+    not with a header's claim.
     """
     pieces, length = [], 0
     try:

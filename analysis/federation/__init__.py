@@ -1,1 +1,1 @@
-"""Federations of real clients over Flower: `quietbits[flower]`."""
+"""Federations of real clients over Flower, which `quietbits[flower]` installs."""

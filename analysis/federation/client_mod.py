@@ -38,16 +38,16 @@ class PrivateUpdateMod:
     """A Flower mod that replaces a ClientApp's arrays by a private message about the update.
 
     Use it as ``ClientApp(mods=[PrivateUpdateMod()])``, with `PrivateMeanStrategy` on the server. The update is the difference between the
-    returned arrays and the server's. The mod clips the update and encodes it with random words of the operating system. It leaves out
-    metrics, which nothing protects. It refuses a training message that states no mechanism, and a round beyond the task's number of rounds.
+    returned arrays and the server's. The mod clips the update and encodes it with random words of the operating system. It omits metrics,
+    which nothing protects. It refuses a training message that states no mechanism, and a round beyond the task's number of rounds.
     Evaluation messages pass unchanged: their metrics are not private.
 
     Attributes
     ----------
     largest_epsilon : float or None
         The client's budget over all tasks, of this server and of others, by basic composition. The client pays for a task when its first
-        message leaves. A secure sum is accounted for with the clients that take part and, before masks are taken off, with the clients that
-        stay. With None the client keeps no budget and relies on the server's.
+        message leaves. The account of a secure sum uses the clients that take part and, before the removal of masks, the clients that stay.
+        With None the client keeps no budget and relies on the server's budget.
     largest_delta : float
         The budget's failure probability; without `largest_epsilon`, the largest delta of each task.
     adjacency : str
@@ -57,7 +57,7 @@ class PrivateUpdateMod:
         File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are keys of the
         node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a separate file.
     allow_real_numbers : bool
-        Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee says.
+        Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee states.
     """
 
     largest_epsilon: float | None = None
@@ -127,7 +127,7 @@ class PrivateUpdateMod:
             ledger.check(*charge)
         plan.check_probe()
         before = numpy_arrays(only_arrays(msg.content, "message"))
-        # The app sees the same message as it would without this package.
+        # The app receives the same message as it would without this package.
         msg.content = RecordDict({name: record for name, record in msg.content.items() if name != CONFIG})
         out = call_next(msg, ctxt)
         if out.has_error():
@@ -140,7 +140,7 @@ class PrivateUpdateMod:
         else:
             mechanism = plan.built()
             message = PackedMessage.of(mechanism.encode(update[None], secure_words), mechanism.bits_per_client)
-        # The message counts from here on, even if it never arrives.
+        # The budget counts the message from this point on, even if it never arrives.
         entry = 0 if ledger is None or charge is None else ledger.record(*charge)
         _keep(ctxt, client, plan, rounds=_rounds(ctxt) + 1, entry=entry)
         return Message(packed_records(message), reply_to=msg)
@@ -183,7 +183,7 @@ def _rounds(ctxt: Context) -> int:
 
 
 def _keep(ctxt: Context, client: MaskingClient | None, plan: RoundPlan, *, rounds: int | None = None, entry: int = 0) -> None:
-    """Keep the number of rounds and, for a secure sum, the client's state of this round."""
+    """Store the number of rounds and, for a secure sum, the client's state of this round."""
     state: dict[str, Any] = {"rounds": _rounds(ctxt) if rounds is None else rounds}
     if client is not None:
         state |= {"client": client.document(), "plan": plan.document(), "entry": entry}

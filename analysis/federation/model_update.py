@@ -1,4 +1,4 @@
-"""A model's arrays as a vector and back: clients encode the change by training."""
+"""Conversion of a model's arrays to the vector of their change by training, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def coordinates(arrays: Arrays) -> int:
-    """Return the number of trained parameters of a model: its floating-point numbers."""
+    """Return the number of a model's floating-point numbers, which are its trained parameters."""
     return sum(array.size for array in arrays.values() if array.dtype.kind == "f")
 
 

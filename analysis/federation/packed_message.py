@@ -1,4 +1,4 @@
-"""Messages as bytes: whole numbers take as many bits as their mechanism says, and no more."""
+"""Messages as bytes, in which whole numbers take the number of bits of their mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...arrays import WordArray
 
-# Count of numbers packed at a time: a multiple of 8, so that a batch fills whole bytes at any width.
+# Number of values packed at a time, a multiple of 8, so that a batch fills whole bytes at any width.
 CHUNK = 2**16
 WIDEST = 64
 
@@ -23,7 +23,7 @@ class PackedMessage:
     content : ndarray
         Bytes of packed numbers, or the message itself if it is not packed.
     width : int
-        Bits of a number; 0 for a message that is not packed.
+        Number of bits of a number; 0 for a message that is not packed.
     kind : str
         Type of the message's numbers, as numpy writes it.
     shape : tuple of int
@@ -68,7 +68,7 @@ def packed(numbers: NDArray[Any], width: int) -> NDArray[np.uint8]:
 
 
 def unpacked(content: NDArray[Any], width: int, count: int) -> WordArray:
-    """Return the `count` numbers that bytes hold; raise ValueError for a wrong number of bytes."""
+    """Return the `count` numbers in bytes; raise ValueError for a wrong number of bytes."""
     if content.dtype != np.uint8 or content.shape != (-(-count * width // 8),):
         raise ValueError(f"message must be {-(-count * width // 8)} bytes, got an array of {content.dtype} and shape {content.shape}")
     places = np.arange(width, dtype=np.uint64)

@@ -17,7 +17,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS spent (
     entry INTEGER PRIMARY KEY, task TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, adjacency TEXT NOT NULL,
     trust_model TEXT NOT NULL, rounds INTEGER NOT NULL, messages INTEGER NOT NULL
 )"""
-# A process waits this long for another process that writes the same ledger.
+# Time in seconds that a process waits for another process that writes the same ledger.
 SECONDS = 60.0
 
 
@@ -25,8 +25,8 @@ SECONDS = 60.0
 class PrivacyLedger:
     """The privacy budget of a client, and its spending in an SQLite file.
 
-    The client pays for a task once, when its first message leaves: the entry holds the guarantee of all the task's rounds. Entries add up
-    by basic composition: their epsilons and their deltas are summed. An add-or-remove-one guarantee counts towards a replace-one budget by
+    The client pays for a task once, when its first message leaves, with an entry for the guarantee of all the task's rounds. Entries add up
+    by basic composition, in which epsilons and deltas are summed. An add-or-remove-one guarantee counts towards a replace-one budget by
     `Guarantee.towards`.
 
     Attributes
@@ -56,7 +56,8 @@ class PrivacyLedger:
     def record(self, task: str, guarantee: Guarantee, rounds: int) -> int:
         """Record another message of a task and return its entry's number, or raise InfeasibleError.
 
-        The entry is on the disk when this returns. A message beyond the rounds of a task opens a new entry, and the client pays again.
+        The entry is on the disk when the method returns. A message beyond the rounds of a task opens a new entry, and the client pays
+        again.
         """
         with self._opened() as database:
             entry = self._charge(database, task, guarantee, rounds)
@@ -113,7 +114,7 @@ class PrivacyLedger:
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file in an exclusive transaction; roll back uncommitted changes."""
         try:
-            # SQLite takes an absolute path for a file, whatever its name; the relative path `:memory:` would be an unsaved database.
+            # SQLite opens a file for every absolute path; the relative path `:memory:` would be an unsaved database.
             with closing(sqlite3.connect(self.path.absolute(), timeout=SECONDS, isolation_level=None)) as database:
                 # An EXTRA commit returns once the file and its folder are on the disk.
                 database.execute("PRAGMA synchronous = EXTRA")

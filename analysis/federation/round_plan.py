@@ -1,4 +1,4 @@
-"""The server's plan of a round: the mechanism, its task, and public randomness."""
+"""The server's plan of a round, with the mechanism, its task and public randomness."""
 
 import hashlib
 import json
@@ -18,12 +18,12 @@ from ...design.contracts.real_numbers import REASON, RealNumberMechanism
 from ...design.contracts.task import Task
 from ..catalogue.registry import build_mechanism, entry_named
 
-# Trust models that a federation can carry: the server may see each message, or the sum under masks. Other models need a shuffler or a
+# Trust models that a federation can carry, in which the server sees each message, or the sum under masks. Other models need a shuffler or a
 # trusted server.
 CARRIED_TRUST_MODELS = ("local", "secure-sum")
-# Names of options that hold public randomness end with this suffix.
+# Suffix of the names of options that hold public randomness.
 SEED = "_seed"
-# Machines differ in the last digits of calibrated parameters.
+# Length of a probe, and its relative tolerance, as machines differ in the last digits of calibrated parameters.
 PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
 
@@ -38,16 +38,16 @@ class RoundPlan:
     mechanism : str
         A mechanism of the registry for vectors, of the trust model local or secure-sum.
     task : Task
-        The budget of all rounds; its domain is the ball of model updates, and its clients are those whose noise the guarantee counts.
+        Task with the budget of all rounds, the ball of model updates, and the number of clients whose noise the guarantee counts.
     options : mapping
         Design choices.
     seed : int
         Seed of public randomness that is new in every round (`Mechanism.renewed`); seeds of rotations and frames are among the options.
     probe : tuple of float
         The first numbers of the server's message about a public vector, by `probe_of`. A client that computes other numbers has built
-        another mechanism, with other versions of libraries, and does not take part.
+        another mechanism, for example with other versions of libraries, and does not take part.
     allow_real_numbers : bool
-        Whether messages may be floating-point numbers, whose low bits reveal more than the guarantee says (`RealNumberMechanism`).
+        Whether messages may be floating-point numbers, whose low bits reveal more than the guarantee states (`RealNumberMechanism`).
     """
 
     name: str
@@ -86,22 +86,22 @@ class RoundPlan:
         return hashlib.sha256(replace(self, name="", options=fixed, seed=0, probe=()).document().encode()).hexdigest()
 
     def built(self) -> Mechanism:
-        """Return the mechanism as calibrated, for the task's number of clients."""
+        """Return the mechanism as calibrated for the task's number of clients."""
         return _built(replace(self, name="", probe=()).document())
 
     def built_for(self, clients: int) -> Mechanism:
-        """Return the mechanism for the clients that take part, or stay.
+        """Return the mechanism for the clients that take part, or for the clients that stay.
 
         A local mechanism is the same for any number of clients.
         """
         return self.built().for_clients(clients)
 
     def probed(self) -> "RoundPlan":
-        """Return the plan with the probe of the mechanism built here."""
+        """Return the plan with the probe of the mechanism that this process built."""
         return replace(self, probe=probe_of(self.built()))
 
     def check_probe(self) -> None:
-        """Raise ValueError if the mechanism built here is not the server's."""
+        """Raise ValueError if the mechanism that this process built is not the server's."""
         probe = probe_of(self.built())
         if len(probe) != len(self.probe) or not np.allclose(probe, self.probe, rtol=PROBE_TOLERANCE, atol=0.0):
             got = f"got {self.probe[:3]}...: versions of libraries differ"

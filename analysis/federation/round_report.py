@@ -1,4 +1,4 @@
-"""Reports of a federation's rounds: remaining clients, and guarantee or refusal."""
+"""Reports of a federation's rounds, with the remaining clients and the guarantee."""
 
 from dataclasses import dataclass
 
@@ -20,9 +20,9 @@ class RoundReport:
     guarantee : Guarantee or None
         Proven guarantee of this round, with the noise of the clients that stayed; None for a refused round.
     refusal : str or None
-        Why the round was refused; a refused round leaves the model unchanged.
+        Reason for a refusal; a refused round leaves the model unchanged.
     bytes_up, bytes_down : int
-        Bytes of all clients' messages with keys, letters and shares, without Flower's own overhead.
+        Number of bytes of all clients' messages with keys, letters and shares, without Flower's own overhead.
     wrap_probability : float
         Upper bound on the probability that one coordinate of the sum wrapped around, for the surviving clients. It grows if more clients
         survive than the task states.

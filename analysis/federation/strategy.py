@@ -43,10 +43,10 @@ from .round_plan import SEED, RoundPlan, known_message
 from .round_report import RoundReport
 
 T = TypeVar("T")
-# A client's answer can raise these errors while the server reads it.
+# Errors that reading a client's answer can raise.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 REFUSALS = ("raise", "skip")
-# Calibration may exceed the task's epsilon by this factor, through rounding.
+# Factor by which calibration may exceed the task's epsilon through rounding.
 ROUNDING = 1 + 1e-9
 
 
@@ -64,7 +64,7 @@ class ServerRound:
     invited : dict
         The wrapped strategy's messages, by node.
     messages : dict
-        Messages that have arrived, by node: masked messages, or a local mechanism's aggregate of each message.
+        Messages that have arrived, by node: masked messages, or each message's aggregate by a local mechanism.
     """
 
     def __init__(self, number: int, plan: RoundPlan, before: Arrays, messages: list[Message], grid: Grid, timeout: float) -> None:
@@ -89,7 +89,7 @@ class ServerRound:
         self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys()}
         letters = self._masking.letters
         self._masking.check_enough(len(letters), "gave their letters")
-        self.plan.built_for(len(letters))  # This call raises an error before any client trains if the mechanism cannot be built.
+        self.plan.built_for(len(letters))  # If the mechanism cannot be built, this call raises an error before any client trains.
         return [self._instruction(node, "train", self._masking.letters_to(node), self.invited[node].content) for node in letters]
 
     def accepted(self, replies: Iterable[Message]) -> dict[int, Message]:
@@ -169,7 +169,7 @@ class ServerRound:
         return Message(content=records, message_type=self.invited[node].metadata.message_type, dst_node_id=node)
 
     def _ask(self, stage: str, letters: Mapping[int, Mapping[Any, Any]], read: Callable[[Any], T]) -> dict[int, T]:
-        """Send every node a letter, and return the readable answers that come in time, by node."""
+        """Send every node a letter, and return the readable answers that arrive in time, by node."""
         messages = [self._instruction(node, stage, letter) for node, letter in letters.items()]
         answers = self._answers(self._grid.send_and_receive(messages, timeout=self._timeout))
         answers_read = {}
@@ -208,14 +208,14 @@ def _revealed(answer: Any) -> Revealed:
 class PrivateMeanStrategy(Strategy):
     """A Flower strategy that moves a wrapped strategy's model by the private mean.
 
-    The wrapped strategy, such as ``FedAvg()``, chooses the nodes and evaluates. It sees a single reply, as if of one client whose arrays
-    are the server's plus the decoded mean of all updates: server optimisers such as ``FedAdam`` work unchanged, and strategies that compare
-    clients with each other have nothing to compare. Clients need `PrivateUpdateMod`. All floating-point arrays form one vector, which the
-    mechanism clips to the task's ball; all clients weigh the same.
+    The wrapped strategy, such as ``FedAvg()``, chooses the nodes and evaluates. It receives a single reply, as if from one client, with the
+    server's arrays plus the decoded mean of all updates. So server optimisers such as ``FedAdam`` work unchanged, and strategies that
+    compare clients with each other have nothing to compare. Clients need `PrivateUpdateMod`. All floating-point arrays form one vector,
+    which the mechanism clips to the task's ball; all clients weigh the same.
 
-    Masked messages (`quietbits.design.secure_sum.masked_sum`) carry a mechanism for secure sums: the server learns the sum over the
-    clients that stayed, and the guarantee is computed anew for their noise. A round with too weak a guarantee is refused before masks are
-    taken off.
+    Masked messages (`quietbits.design.secure_sum.masked_sum`) carry a mechanism for secure sums: the server learns the sum over the clients
+    that stayed, and the guarantee is computed anew for their noise. The strategy refuses a round with too weak a guarantee before the
+    removal of masks.
 
     Parameters
     ----------
@@ -224,20 +224,21 @@ class PrivateMeanStrategy(Strategy):
     mechanism : str
         A mechanism of the registry for vectors, of the trust model local or secure-sum.
     task : Task
-        The budget: a ball of the model's dimension, the clients whose noise is counted on, epsilon and delta over all rounds.
+        Task with a ball of the model's dimension, the number of clients whose noise the guarantee counts, and epsilon and delta over all
+        rounds.
     options : mapping
-        Design choices of the mechanism. The server draws omitted seeds anew for every round: they are public.
+        Design choices of the mechanism. The server draws omitted seeds, which are public, anew for every round.
     largest_epsilon : float or None
-        Largest epsilon of all rounds of the task together, if each round had the noise of the clients that stayed; a round above it is
-        refused. None means the task's epsilon.
+        Largest epsilon of all rounds of the task together, if each round had the noise of the clients that stayed; the strategy refuses a
+        round above it. None for the task's epsilon.
     on_refusal : str
-        ``"raise"``: a refused round raises ``InfeasibleError`` and ends the run; ``"skip"``: a refused round is logged, and the model
-        stays.
+        Effect of a refused round: with ``"raise"`` it raises ``InfeasibleError`` and ends the run; with ``"skip"`` it is logged, and the
+        model stays the same.
     timeout : float
-        Seconds to wait for clients' keys, for their letters and for their shares.
+        Time in seconds to wait for clients' keys, for their letters and for their shares.
     allow_real_numbers : bool
-        Whether to carry a mechanism on real numbers, such as ``"gaussian"``: the low bits of its messages reveal more than the guarantee
-        says, and the guarantee then states this. Clients' mods must allow real numbers, too.
+        Whether to carry a mechanism on real numbers, such as ``"gaussian"``. The low bits of its messages reveal more than the guarantee
+        states, and the guarantee then mentions it. Clients' mods must allow real numbers, too.
 
     Attributes
     ----------
@@ -301,7 +302,7 @@ class PrivateMeanStrategy(Strategy):
             self._refuse(opened, error)
             return []
         if not opened.plan.adds_up:
-            # Local clients have sent their messages, whatever the server does with the messages.
+            # Clients of a local mechanism have sent their messages, whether or not the server uses them.
             self._released.append(opened.plan.built())
         self._round = opened
         return messages
@@ -341,7 +342,7 @@ class PrivateMeanStrategy(Strategy):
         return arrays, MetricRecord({**(metrics or {}), **stated})
 
     def configure_evaluate(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
-        """Leave evaluation to the wrapped strategy: its metrics are not private."""
+        """Leave evaluation, whose metrics are not private, to the wrapped strategy."""
         return self.strategy.configure_evaluate(server_round, arrays, config, grid)
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:

@@ -1,4 +1,4 @@
-"""Advice of a plan: why a mechanism is recommended, and what other budgets would buy."""
+"""Advice of a plan: reasons for recommendations, and the benefit of other budgets."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -17,19 +17,19 @@ from .record import Advice, ClientsNeeded, Plan, PlannedMechanism, Relaxation
 from .references import ANSWER_ZERO
 from .words import bits_in_words, comparison, percentage, power_of_ten, scale_in_words, seconds_in_words
 
-# Shares of the inputs' scale that the root mean squared error is to reach.
+# Shares of the inputs' scale for which advice states the number of clients that reaches this root mean squared error.
 SHARES = (0.1, 0.01)
-# Another delta is at most this, and at most a tenth of 1 over the number of clients.
+# Largest delta of a relaxation, which is also at most a tenth of 1 over the number of clients.
 ANOTHER_DELTA = 1e-6
-# Share of clients that drop out in the sentence on them.
+# Share of clients that drop out in the sentence on drop-outs.
 DROPPED = 0.1
-# A relaxed constraint is worth a sentence if the error falls below this share.
+# Share of the error below which a relaxed constraint is worth a sentence.
 WORTH = 0.99
-# A search for the number of clients ends this close to the wanted error, or after this number of steps.
+# Relative distance from the wanted error, and number of steps, at which a search for the number of clients ends.
 CLOSE, MOST_STEPS = math.log(1.05), 8
-# Designs of shuffled mechanisms for more items take long, so advice on them leaves numbers of clients out.
+# Largest number of items for which advice on shuffled mechanisms states numbers of clients, as designs for more items take long.
 MOST_SHUFFLED_ITEMS = 1000
-# A slope of the error's logarithm above this is no fall of the error.
+# Largest slope of the error's logarithm that counts as a fall of the error.
 FLAT = -0.05
 
 
@@ -41,7 +41,7 @@ def advise(plan: Plan, *, workers: int = 1, on_step: OnStep = notebook_progress)
     plan : Plan
         The plan.
     workers : int
-        Processes; the advice does not depend on their number.
+        Number of processes; the advice does not depend on their number.
     on_step : callable
         Called as ``on_step(done, total, trust_model)`` after each trust model.
     """
@@ -119,7 +119,7 @@ def _reason(plan: Plan, planned: PlannedMechanism) -> str:
 
 
 def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
-    """Return what the guarantee of a sum or of a shuffler needs beside the mechanism."""
+    """Return the conditions of a guarantee by a secure sum or a shuffler, in words."""
     task, mechanism = plan.task, planned.mechanism
     if planned.trust_model == "shuffled":
         return "It needs a shuffler that hides who sent which letter, and counts on the letters of all clients."
@@ -130,7 +130,7 @@ def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
         remaining = mechanism.for_clients(max(1, math.floor((1 - DROPPED) * task.clients)))
         epsilon = remaining.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).epsilon
     except ValueError:
-        # Mechanisms of fixed numbers of clients refuse others.
+        # Mechanisms for a fixed number of clients refuse other numbers.
         return f"{text} Every client must stay."
     return f"{text} If {percentage(DROPPED)} of the clients drop out, epsilon is {in_figures(epsilon)}."
 
@@ -164,7 +164,7 @@ def _compared(other: PlannedMechanism, planned: PlannedMechanism) -> str:
 
 
 def _of_budgets(plan: Plan, trust_model: str, planned: PlannedMechanism | None) -> Iterator[Relaxation]:
-    """Yield what no limit of bits, and what a delta above zero, would buy in a trust model."""
+    """Yield the benefits of unlimited bits, and of a delta above zero, in a trust model."""
     task = plan.task
     current = planned or min((plan.named(name) for name in plan.recommended.values()), key=_error, default=None)
     if task.bits is not None or task.message_bits is not None:
@@ -245,7 +245,7 @@ def _chosen(planned: PlannedMechanism) -> Mapping[str, Any]:
 def _predicted_ratio(plan: Plan, planned: PlannedMechanism, clients: int) -> tuple[float, float] | None:
     """Return a mechanism's relative error for another number of clients.
 
-    The second number is the mechanism's squared error over that of the answer without messages.
+    The second number is the mechanism's squared error over the squared error of the answer without messages.
     """
     task = replace(plan.task, clients=clients)
     sample = draw_sample(plan.population, task.domain, clients, plan.seed, plan.nonzero)
@@ -276,7 +276,7 @@ def _clients_for(plan: Plan, planned: PlannedMechanism, share: float) -> int | N
 
 
 def _zero_in_words(plan: Plan, planned: PlannedMechanism) -> str:
-    """Return a comparison with the answer without messages, and what to do."""
+    """Return a comparison with the answer without messages, and advice."""
     zero = _zero_error(plan)
     answer = next(item.title for item in plan.references if item.name == ANSWER_ZERO).partition(":")[0].removeprefix("answer ")
 
@@ -301,7 +301,7 @@ def clients_needed(error: Callable[[int], float | None], clients: int, current: 
     error : callable
         Error for a number of clients, None where it is unknown.
     clients : int
-        A number of clients.
+        Number of clients from which the search starts.
     current : float
         The error for this number.
     wanted : float

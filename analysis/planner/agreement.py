@@ -1,4 +1,4 @@
-"""Predictions of plans beside simulations over random tasks, with the largest deviation."""
+"""Comparison of plans' predictions with simulations over random tasks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +15,7 @@ from .check import check_mechanism
 from .plan import plan_task
 from .words import task_in_words
 
-# Errors of few coordinates vary, so that many rounds would have to be simulated.
+# Least dimension of the tasks' vectors, as errors of few coordinates vary and would need many simulated rounds.
 FEWEST_COORDINATES, MOST_COORDINATES = 8, 128
 FEWEST_CLIENTS, MOST_CLIENTS = 50, 1000
 NORMS = (1.0, 2.0, 2.0, 2.0, float("inf"))
@@ -50,7 +50,7 @@ def _domain(rng: np.random.Generator) -> Domain:
 def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: OnStep = notebook_progress) -> pd.DataFrame:
     """Return the predicted and simulated errors of every feasible mechanism for each task.
 
-    Columns: `task` in words, `mechanism`, `trust_model`, `ratio_to_bound`, and the fields of `CheckedError`.
+    The columns are `task` in words, `mechanism`, `trust_model`, `ratio_to_bound`, and the fields of `CheckedError`.
     """
     every = list(tasks)
     rows = []

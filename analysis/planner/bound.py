@@ -1,4 +1,4 @@
-"""The proven bound beside a mechanism's error, or the reason why no bound is given."""
+"""The proven bound beside a mechanism's error, or the reason for its absence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
 from ..catalogue.lower_bounds import central_lower_bound, local_lower_bound, unbiased_central_lower_bound, unbiased_local_lower_bound
 
 LowerBound = Callable[[Task], float | None]
-# Bounds for unbiased mechanisms only, with the bounds that also hold for biased mechanisms.
+# Bounds that hold only for unbiased mechanisms, each with the bound that also holds for biased mechanisms.
 ALSO_OF_BIASED: dict[LowerBound, LowerBound] = {
     scalar_lower_bound: local_lower_bound,
     unbiased_lower_bound: local_lower_bound,
     unbiased_local_lower_bound: local_lower_bound,
     unbiased_central_lower_bound: central_lower_bound,
 }
-# A bound for vectors or items below this share of the central Gaussian's error is too weak to judge a mechanism: such noise could be
-# equally good. For a single number, Laplace noise is better than Gaussian noise, and within a small factor of the bound.
+# Share of the central Gaussian's error below which a bound for vectors or items is too weak to judge a mechanism, as Gaussian noise could
+# be optimal. For a single number, Laplace noise is better than Gaussian noise, and within a small factor of the bound.
 WEAK = 0.1
 
 
@@ -30,9 +30,9 @@ class ProvenBound:
     Attributes
     ----------
     value : float or None
-        The bound; None where no proven bound applies to the mechanism, or the bound is too weak to be given.
+        The bound; None if no proven bound applies to the mechanism, or the bound is too weak.
     reason : str or None
-        Why no bound is given.
+        Reason for the absence of a bound.
     """
 
     value: float | None
@@ -42,10 +42,9 @@ class ProvenBound:
 def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | None:
     """Return the largest lower bound of an entry that applies to a mechanism, or None.
 
-    A mechanism that may have a bias is compared with bounds that hold for biased mechanisms. An error that is stated for some populations
-    only has none.
-    Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
-    mechanism's own messages.
+    A mechanism that may have a bias is compared with bounds that hold for biased mechanisms. A mechanism whose error is stated only for
+    some populations has no bound. Bounds for pure privacy hold for purely private mechanisms, for any delta of the task; they use the
+    epsilon of the mechanism's own messages.
     """
     if entry.populations is not None or not entry.private:
         return None
@@ -60,8 +59,8 @@ def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | Non
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
     """Return the largest bound (`largest_bound`), or the reason why no bound is given.
 
-    Outside the local trust model, no bound is given for vectors or items if it is far below `central`, the error of a trusted server's
-    Gaussian noise: that error is then the better reference.
+    Outside the local trust model, the function returns no bound for vectors or items if the bound is far below `central`, the error of a
+    trusted server's Gaussian noise, which is then the better reference.
     """
     if entry.populations is not None:
         return ProvenBound(None, f"no proven bound: the error is stated for {' or '.join(entry.populations)} only")

@@ -1,6 +1,6 @@
 """Checks of a plan by simulations of its recommended and its best-ranked mechanisms.
 
-Predicted errors that are off by over a tenth are flagged.
+A check flags predicted errors that are off by over a tenth.
 """
 
 import math
@@ -14,11 +14,11 @@ from .prediction import predict_error
 from .record import CheckedError, Plan, PlannedMechanism
 
 FIRST = 3
-# Relative error that a prediction may have.
+# Largest relative error of a prediction that a check accepts.
 OFF = 0.1
-# Rounds are repeated until the standard error of their average is about this share of it, up to this number of rounds.
+# Relative standard error of the average over rounds at which a simulation ends, and largest number of rounds.
 PRECISION, MOST_REPETITIONS = 0.025, 5000
-# Largest number of seconds for the clients' work; beyond it fewer clients report, but at least this many.
+# Largest number of seconds for the clients' work; beyond it fewer clients report, but at least the second number.
 MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 
 
@@ -32,7 +32,7 @@ def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep
     plan : Plan
         The plan.
     first : int
-        How many mechanisms of least predicted error are simulated, over all trust models.
+        Number of simulated mechanisms of least predicted error, over all trust models.
     seed : int
         Root seed of inputs and noise.
     on_step : callable
@@ -74,7 +74,7 @@ def check_mechanism(plan: Plan, planned: PlannedMechanism, *, seed: int = 0) -> 
 
 
 def _clients(mechanism: Mechanism, clients: int, seconds: float) -> int:
-    """Return the clients per simulated round: all, if the mechanism is made for their number."""
+    """Return the number of clients per simulated round, all clients if the mechanism needs them."""
     if mechanism.joint_clients is not None or clients * seconds <= MOST_SECONDS:
         return clients
     return min(clients, max(FEWEST_CLIENTS, int(MOST_SECONDS / seconds)))

@@ -1,4 +1,4 @@
-"""Predicted durations of clients and server, measured on a few messages and scaled."""
+"""Predicted durations of clients and server, from measurements of a few messages."""
 
 import time
 from collections.abc import Callable
@@ -14,24 +14,24 @@ from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
 from ...errors import ConvergenceError
 
-# Longer vectors are timed with this many coordinates, and their time grows in proportion.
+# Largest number of timed coordinates; the time of longer vectors grows in proportion.
 MOST_COORDINATES = 2**13
-# Sketch lengths are multiples of this, for the usual number of rows.
+# Divisor of sketch lengths, the usual number of rows.
 ROWS = 30
-# Timing starts with a single message and continues with as many as take about this many seconds, up to this number.
+# Timing starts with a single message and continues with as many messages as take about this number of seconds, up to a largest number.
 ENOUGH, MOST_MESSAGES = 0.01, 64
 
 
 @dataclass(frozen=True)
 class PredictedDuration:
-    """Predicted seconds on a core of this machine, in Python, without secure aggregation's work.
+    """Predicted seconds on a core of this machine, in Python, without secure aggregation.
 
     Attributes
     ----------
     client : float or None
-        Seconds to make a message; None where they cannot be measured.
+        Time in seconds to make a message; None if it cannot be measured.
     server : float or None
-        Seconds to add up the messages of all clients, and to decode the sum.
+        Time in seconds to add up the messages of all clients, and to decode the sum.
     """
 
     client: float | None = None

@@ -28,7 +28,7 @@ from .recommendation import marked, recommended_design, shortest_design
 from .record import TOLERANCE, Plan, PlannedMechanism, TriedDesign, ranked
 from .references import Reference, references, root_errors
 
-# A guarantee computed by another method may exceed the budget by this factor.
+# Factor by which a guarantee computed by another method may exceed the budget.
 ROUNDING = 1 + 1e-9
 MOST_WORKERS = 1024
 T = TypeVar("T")
@@ -78,24 +78,25 @@ def plan_task(
 ) -> Plan:
     """Rank the registry's mechanisms for a task, and recommend one for each trust model.
 
-    Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits. Among those whose predicted errors are
-    within the tolerance of the least, the shortest message is chosen. The recommended mechanism of a trust model has the shortest message
-    among all designs within the tolerance of the trust model's least error. It is releasable: its guarantee is not of real numbers only. It
-    is unbiased if an unbiased mechanism can serve (`TriedDesign.unbiased`). With several rounds, errors are those of the average of all
-    rounds.
+    The function builds each entry's candidates (`Entry.candidates`) within the task's budget of bits. Among the candidates whose predicted
+    errors are within the tolerance of the least, it chooses the candidate with the shortest message. The recommended mechanism of a trust
+    model has the shortest message among all designs within the tolerance of the trust model's least error. It is releasable, so its
+    guarantee is not of real numbers only. It is unbiased if an unbiased mechanism can serve (`TriedDesign.unbiased`). With several rounds,
+    errors are those of the average of all rounds.
 
     Parameters
     ----------
     task : Task
-        What is wanted.
+        The task that mechanisms must serve.
     population : str or None
         Source of the inputs that errors are predicted for, as in `input_chunks`; None for `usual_population`.
     nonzero : int or None
-        Coordinates of a vector of a sparse population that are not zero; None for the option ``sparsity``, or one in 16 without it.
+        Number of coordinates other than zero of a sparse population's vector; None for the option ``sparsity``, or one coordinate in 16
+        without that option.
     trust : str or None
-        ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``: mechanisms of other trust models are left out; None for all.
+        Trust model ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``, to which the plan is limited; None for all trust models.
     options : mapping
-        Design choices, by name, that every entry keeps which has them, such as ``sparsity``.
+        Design choices by name, such as ``sparsity``, which apply to every entry that has them.
     tolerance : float
         Excess over the least error that a shorter message may have, from 0 to 1.
     seed : int
@@ -103,7 +104,7 @@ def plan_task(
     timed : bool
         Whether encoding and decoding are timed; durations are missing otherwise.
     workers : int
-        Processes; results do not depend on their number.
+        Number of processes; results do not depend on their number.
     on_step : callable
         Called as ``on_step(done, total, name)`` after each entry.
 
@@ -136,8 +137,8 @@ def plan_task(
 def plan_mechanism(name: str, task: Task, plan: Plan, options: Values = MappingProxyType({})) -> PlannedMechanism:
     """Predict a mechanism for another task, as a plan does, without durations.
 
-    Arguments beside the task are those of the plan, with some more design choices. The mechanism is infeasible where its entry cannot
-    serve the task.
+    Arguments beside the task are those of the plan, with some more design choices. The mechanism is infeasible if its entry cannot serve
+    the task.
     """
     every = {**plan.options, **options}
     asked = _asked(task, plan.population, plan.nonzero, every, plan.seed, timed=False, tolerance=plan.tolerance)
@@ -224,7 +225,7 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """A candidate that keeps to the task."""
+    """A candidate that meets the task."""
 
     values: Values
     mechanism: Mechanism
@@ -268,7 +269,7 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
 
 
 def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
-    """Return the candidates that keep to the task, or raise the reason why none does."""
+    """Return the candidates that meet the task, or raise an error that states why none does."""
     own = {name: value for name, value in asked.options.items() if name in {option.name for option in entry.options}}
     entry.check_bits(asked.task, own)
     candidates = list(entry.candidates(asked.task)) or [{}]
@@ -280,7 +281,7 @@ def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
         except (ValueError, ConvergenceError) as error:
             faults.append(error)
     if not designs:
-        # The last candidate got the most resources, so its fault is reported.
+        # The last candidate has the most resources, so its fault is reported.
         raise faults[-1]
     return designs
 
@@ -369,13 +370,16 @@ def simulate_command(entry: Entry, task: Task, values: Values, population: str, 
 def design_command(entry: Entry, task: Task, values: Values) -> str:
     """Return the `quietbits calibrate` command that writes a task's mechanism to a file.
 
-    The file has the lookup table of a mechanism that has one, and the parameters of every other mechanism.
+    The file has the lookup table of a mechanism with a table, and the parameters of every other mechanism.
     """
     return shlex.join([*_command("calibrate", entry, task, values), *_option("output", f"{entry.name}.json")])
 
 
 def _command(name: str, entry: Entry, task: Task, values: Values) -> list[str]:
-    """Return the words of a command on a mechanism for a task: clients, inputs, budget, design choices."""
+    """Return a command's arguments for a mechanism and a task.
+
+    They state the clients, the inputs, the budget and the design choices.
+    """
     if task.sampling is not None:
         raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
     domain = task.domain

@@ -13,11 +13,12 @@ from ...design.contracts.norm_ball import NormBall
 from ..random_streams import named_stream
 from ..simulation.populations import input_chunks, item_probabilities
 
-# Their means are far from the answers that need no message, so that errors can be told from these answers' errors.
+# Default populations, whose means are far from the answers that need no message, so that errors can be distinguished from the errors of
+# these answers.
 USUAL: dict[type, str] = {NormBall: "positive-sphere", Interval: "rising", Categories: "zipf"}
-# Predictions average over at most this many clients, and over fewer where their inputs together exceed this number of coordinates.
+# Largest number of clients over which predictions average, and largest number of their coordinates.
 MOST_DRAWN, MOST_COORDINATES = 512, 2**18
-# A sample mean within this many standard errors of zero counts as zero.
+# Number of standard errors within which a sample mean counts as zero.
 CLEAR = 6.0
 
 
@@ -35,8 +36,8 @@ def input_scale(domain: Domain) -> float:
 
     The distance is a clip norm, or half an interval's width.
 
-    For balls of a norm above 2, it is the L2 norm of the ball's longest vectors. For items it is 1, the frequency of an item that all
-    clients hold.
+    For balls of a norm above 2, the scale is the L2 norm of the ball's longest vectors. For items the scale is 1, the frequency of an item
+    that all clients hold.
     """
     match domain:
         case Interval():
@@ -54,13 +55,13 @@ class PopulationSample:
     Attributes
     ----------
     domain : NormBall, Interval or Categories
-        What clients may hold.
+        Domain of the clients' inputs.
     clients : int
         Number of clients whose mean is predicted.
     inputs : ndarray
         A few clients' inputs.
     mean : ndarray
-        A mean whose distance from the domain's middle is that which is expected of all clients' mean.
+        Mean with the expected distance of all clients' mean from the domain's middle.
     probabilities : ndarray or None
         Probability of each item.
     """
@@ -79,7 +80,7 @@ class PopulationSample:
 
     @property
     def zero_error(self) -> float:
-        """Expected squared error of an estimate without messages: zero, the middle, or uniform."""
+        """Expected squared error of the estimate without messages: zero, the middle, or uniform."""
         return float(np.sum((self.mean - self.domain.middle) ** 2))
 
 
@@ -102,7 +103,8 @@ def draw_sample(population: str, domain: Domain, clients: int, seed: int, nonzer
 def mean_of_clients(vectors: FloatArray, clients: int) -> FloatArray:
     """Return a vector of the length expected of the mean of `clients` independent vectors.
 
-    A sample's mean is longer than that of many clients: its square is that of the expectation, and the sample's variance over its size.
+    A sample's mean is longer than the mean of many clients: its expected square is the square of the expectation, plus the variance over
+    the size of the sample.
 
     Parameters
     ----------
@@ -122,11 +124,11 @@ def mean_of_clients(vectors: FloatArray, clients: int) -> FloatArray:
 
 
 def _frequencies(population: str, domain: Categories, clients: int) -> FloatArray:
-    """Return frequencies with the sum of squares expected of the clients' frequencies."""
+    """Return frequencies with the expected sum of squares of the clients' frequencies."""
     expected = item_probabilities(population, domain.size)
     square = float(expected @ expected)
-    # Multinomial frequencies have total variance (1 - sum of squares) / n. It is placed along the expectation's own direction, for lack of
-    # a better direction.
+    # Multinomial frequencies have total variance (1 - sum of squares) / n. The function adds it along the expectation's own direction, for
+    # lack of a better direction.
     centred = expected - 1 / domain.size
     varied = (1 - square) / clients
     spread = float(centred @ centred)

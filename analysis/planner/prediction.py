@@ -9,9 +9,9 @@ from ...design.contracts.mechanism import Mechanism
 from ..random_streams import named_stream
 from .population import PopulationSample, mean_of_clients
 
-# Draws of the noise for nonlinear decoders: as many as have this number of coordinates together.
+# Least and largest number of draws of the noise for nonlinear decoders, and largest number of their coordinates.
 FEWEST_DRAWS, MOST_DRAWS, DRAWN_COORDINATES = 16, 96, 2**20
-# Number of means of all clients' inputs for these draws.
+# Number of drawn means of all clients' inputs for nonlinear decoders.
 MEANS = 8
 
 
@@ -24,7 +24,7 @@ class PredictedError:
     of_population : float
         Expected error of one round, for the stated population.
     of_all_rounds : float
-        Expected error of the average over all rounds, where all of them estimate the same mean.
+        Expected error of the average over all rounds, if all rounds estimate the same mean.
     worst : float
         Upper bound on the expected error of a round over all inputs of the domain, with the bound on the bias.
     bias_bound : float
@@ -40,8 +40,8 @@ class PredictedError:
 def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 1) -> PredictedError:
     """Return the errors that a mechanism states, without simulating it.
 
-    Errors for the population are predicted as by `simulate_mean`: variances, the cost of a common sketch, and the bias where the mechanism
-    states it (most mechanisms state only a bound). Wrap-around is left out.
+    As `simulate_mean` does, errors for the population add up variances, the cost of a common sketch, and the bias if the mechanism states
+    it (most mechanisms state only a bound). They omit wrap-around.
     """
     clients = sample.clients
     law = mechanism.law(sample.inputs)

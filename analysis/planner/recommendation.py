@@ -17,7 +17,7 @@ def shortest_design(designs: Sequence[TriedDesign], tolerance: float, most_error
     tolerance : float
         Excess over the least error that a design may have.
     most_error : float
-        Largest error of the average of all rounds, if a design keeps to it.
+        Largest error of the average of all rounds, which applies if some design keeps it.
     """
     allowed = _unbiased(designs)
     least = min(design.predicted_error_of_rounds for design in allowed)
@@ -29,7 +29,7 @@ def recommended_design(mechanisms: Iterable[PlannedMechanism], tolerance: float)
     """Return the recommended mechanism's name and design, and the largest allowed error.
 
     The design has the shortest message among all designs of releasable mechanisms whose errors are within the tolerance of the least.
-    Biased designs count only if there are no others. None without a releasable mechanism.
+    Biased designs count only if there are no others. The result is None without a releasable mechanism.
     """
     pairs = [(mechanism.name, design) for mechanism in mechanisms if not mechanism.on_real_numbers for design in mechanism.tried]
     if not pairs:

@@ -1,4 +1,7 @@
-"""The record of a plan: each mechanism with error, bits, guarantee and command, or a reason."""
+"""The record of a plan: error, bits, guarantee and command of each mechanism.
+
+A mechanism that does not fit the task has a reason instead.
+"""
 
 import json
 import math
@@ -27,7 +30,7 @@ SMALL_BIAS = 0.1
 
 @dataclass(frozen=True)
 class TriedDesign:
-    """A tried set of design choices: bits of a message per coordinate, and errors.
+    """A tried set of design choices, with bits per coordinate and errors.
 
     Fields are those of `PlannedMechanism` with the same names.
     """
@@ -56,7 +59,7 @@ class CheckedError:
     predicted_error : float
         Prediction for as many clients.
     clients, repetitions : int
-        Number of clients of a round (fewer than the task's where encoding takes long), and of rounds.
+        Number of clients of a round (fewer than the task's if encoding takes long), and number of rounds.
     excess : float
         Average over the prediction, less 1.
     off : bool
@@ -81,9 +84,9 @@ class PlannedMechanism:
     name, title, trust_model, adjacency : str
         The entry's description in the registry; the adjacency is the task's.
     feasible : bool
-        Whether the mechanism can serve the task; if not, `reason` says why.
+        Whether the mechanism can serve the task; otherwise `reason` states the obstacle.
     reason : str or None
-        Why the mechanism cannot serve, and what is needed.
+        Reason why the mechanism cannot serve, and the requirement.
     rank : int or None
         Place within the trust model by predicted error, from 1.
     predicted_error : float or None
@@ -98,33 +101,34 @@ class PlannedMechanism:
     bias_bound : float or None
         Upper bound on the norm of the bias.
     bits_per_client, bits_per_coordinate : float or None
-        Bits of a message (`Mechanism.bits_per_client`), and bits per coordinate of the input.
+        Number of bits of a message (`Mechanism.bits_per_client`), and bits per coordinate of the input.
     epsilon, delta : float or None
         Proven guarantee of all rounds together.
     lower_bound, ratio_to_bound : float or None
         Proven lower bound on the worst error, and `worst_error` over it.
     bound_reason : str or None
-        Why there is no bound.
+        Reason for the absence of a bound.
     ratio_to_central : float or None
-        Predicted error over that of the central Gaussian.
+        Ratio of the predicted error to the central Gaussian's error.
     client_seconds, server_seconds : float or None
         Predicted durations, as in `PredictedDuration`.
     options : tuple of (str, value)
-        The design choices that were made.
+        Chosen design choices.
     command, design_command : str or None
         Commands that simulate the mechanism, and that design it and write it to a file.
     tried : tuple of TriedDesign
-        All design choices that keep to the task.
+        All tried design choices that meet the task.
     check : CheckedError or None
         Result of a simulation, if any.
     mechanism : Mechanism or None
         Mechanism that the design choices build.
     on_real_numbers : bool
-        Whether the guarantee is of real numbers only, as `Entry.on_real_numbers` says: a reference, and no mechanism for releases.
+        Whether the guarantee is of real numbers only (`Entry.on_real_numbers`), so that the mechanism is a reference and not for releases.
     unbiased : bool
         Whether the chosen design counts as unbiased over all rounds (`TriedDesign.unbiased`).
     on_frontier : bool
-        Whether no other releasable mechanism of the trust model has a message and an error as small, and one of them smaller.
+        Whether no other releasable mechanism of the trust model has a message and an error that are at most as large, and one of them
+        smaller.
     recommended : bool
         Whether the plan recommends the mechanism for its trust model.
     """
@@ -176,7 +180,7 @@ class PlannedMechanism:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Mechanisms that cannot serve for the same reason, whose text leaves their names out."""
+    """Mechanisms that cannot serve for the same reason; its text omits their names."""
 
     reason: str
     mechanisms: tuple[str, ...]
@@ -193,9 +197,9 @@ class Relaxation:
     value : float or None
         The relaxed value; None for no limit of bits.
     mechanism : str
-        The mechanism that is best then.
+        Best mechanism under the relaxed constraint.
     predicted_error : float
-        Its squared error of the average of all rounds.
+        Squared error of that mechanism's average of all rounds.
     text : str
         The effect in words.
     """
@@ -229,11 +233,11 @@ class Advice:
     mechanism : str or None
         The recommended mechanism; None if no releasable mechanism can serve.
     reason : str
-        Why it is recommended, or why none is.
+        Reason for the recommendation, or for its absence.
     conditions : str or None
-        What the guarantee needs beside the mechanism: the protocol, and the clients that must stay.
+        Conditions of the guarantee beside the mechanism: the protocol, and the clients that must stay.
     alternatives : tuple of str
-        Comparisons with the releasable mechanism of least error beside it, and with the longest of the shorter messages on the frontier.
+        Comparisons with the other releasable mechanism of least error, and with the longest of the shorter messages on the frontier.
     relaxations : tuple of Relaxation
         Constraints whose relaxation lowers the error.
     clients_needed : tuple of ClientsNeeded
@@ -241,7 +245,7 @@ class Advice:
     zero_wins : bool
         Whether the answer without messages has at most the mechanism's error.
     zero : str or None
-        Comparison with the answer without messages, and what to do, where that answer wins.
+        Comparison with the answer without messages, and advice, if that answer has at most the mechanism's error.
     commands : tuple of str
         Commands that design and export the mechanism, and that simulate it.
     """
@@ -261,7 +265,7 @@ class Advice:
     def sentences(self) -> tuple[str, ...]:
         """The advice in sentences.
 
-        The order is: reason, answer without messages, conditions, alternatives, clients, relaxations.
+        The sentences come in the order reason, answer without messages, conditions, alternatives, clients, relaxations.
         """
         needed = [
             f"{'about ' if item.clients > 1 else ''}{item.clients:,} for {100 * item.relative_error:g} %"
@@ -273,7 +277,7 @@ class Advice:
         return tuple(text for text in every if text)
 
     def document(self) -> dict[str, Any]:
-        """Return the advice as JSON holds it."""
+        """Return the advice as a JSON document."""
         return asdict(self)
 
 
@@ -292,15 +296,15 @@ class Plan(Shown):
     references : tuple of Reference
         The answer zero, and a trusted server's Gaussian noise.
     nonzero : int or None
-        Coordinates of a vector of a sparse population that are not zero; None for the other populations.
+        Number of coordinates other than zero of a sparse population's vector; None for other populations.
     tolerance : float
         Excess over the least error that a recommended mechanism may have for a shorter message.
     options : mapping
-        Design choices that every mechanism keeps which has them.
+        Design choices that apply to every mechanism that has them.
     seed : int
         Root seed of the sample that predictions average over.
     advice : tuple of Advice
-        Advice for each trust model (`analysis.planner.advice.advise`); empty until it is asked for.
+        Advice for each trust model, which `analysis.planner.advice.advise` adds.
     """
 
     task: Task
@@ -315,7 +319,7 @@ class Plan(Shown):
 
     @property
     def line(self) -> str:
-        """Number of mechanisms that can serve, and the recommended mechanism of each trust model."""
+        """One line with the number of mechanisms that can serve, and the recommended mechanisms."""
         names = ", ".join(f"{name} ({model})" for model, name in self.recommended.items())
         return f"{len(self.feasible)} of {len(self.mechanisms)} mechanisms can serve; recommended: {names or 'none'}"
 
@@ -370,13 +374,14 @@ class Plan(Shown):
         return next(reference.predicted_error for reference in self.references if reference.name == CENTRAL_GAUSSIAN)
 
     def of(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
-        """Return the mechanisms that can serve in a trust model, the least error first."""
+        """Return the mechanisms that can serve in a trust model, least errors first."""
         return tuple(mechanism for mechanism in self.feasible if mechanism.trust_model == trust_model)
 
     def frontier(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
         """Return the notable mechanisms of a trust model.
 
-        They are recommended, checked by simulation, or on the frontier; if none is, all mechanisms are returned.
+        These are the mechanisms that are recommended, checked by simulation, or on the frontier, or all mechanisms if there are none of
+        these.
         """
         every = self.of(trust_model)
         return tuple(item for item in every if item.on_frontier or item.recommended or item.check) or every
@@ -407,7 +412,7 @@ class Plan(Shown):
         return frame.astype(dict.fromkeys([name for name in numbers if name not in TEXTS], float))
 
     def designs_frame(self) -> pd.DataFrame:
-        """Return a tidy table with a row per tried design that keeps to the task."""
+        """Return a tidy table with a row per tried design that meets the task."""
         task = _task_columns(self.task, self.population, self.nonzero) | {"adjacency": self.task.adjacency}
         errors = {f"{reference.name.replace('-', '_')}_error": reference.predicted_error for reference in self.references}
         rows = [
@@ -443,7 +448,7 @@ class Plan(Shown):
         }
 
 
-# Text columns that may be missing in all rows.
+# Text columns whose values may be missing in all rows.
 TEXTS = ("reason", "bound_reason", "command", "design_command", "check_off", "sampling")
 
 

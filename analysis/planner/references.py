@@ -1,4 +1,4 @@
-"""References of a plan: answering zero, and a trusted server's Gaussian noise."""
+"""References of a plan: the answer zero, and a trusted server's Gaussian noise."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -22,19 +22,19 @@ class Reference:
     name, title : str
         Name for programs, and title in words.
     trust_model : str or None
-        Trust model of the guarantee; None where nothing is sent.
+        Trust model of the guarantee; None if clients send nothing.
     predicted_error : float or None
-        Expected error of one round, for the population; None where there is no such estimate.
+        Expected error of one round, for the population; None without such an estimate.
     predicted_error_of_rounds : float or None
-        Expected error of the average over all rounds; an unbiased estimate's error falls with their number.
+        Expected error of the average over all rounds; an unbiased estimate's error falls with the number of rounds.
     worst_error : float or None
-        The largest over the domain.
+        Largest expected error over the domain.
     error_per_coordinate, relative_error : float or None
-        As for `PlannedMechanism`.
+        Relative errors, as in `PlannedMechanism`.
     bits_per_client : float
-        Bits of a message; 64 for each coordinate that is not compressed.
+        Number of bits of a message; an uncompressed coordinate has 64.
     reason : str or None
-        Why there is no such estimate.
+        Reason for the absence of such an estimate.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Reference:
     reason: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the reference as JSON holds it."""
+        """Return the reference as a JSON document."""
         return asdict(self)
 
 

@@ -18,15 +18,15 @@ class StatedError:
     Attributes
     ----------
     bits_per_client : float
-        Bits of a message.
+        Number of bits of a message.
     worst_squared_error : float
-        Largest expected error over the domain, or over the populations that the entry is for, bias included.
+        Largest expected error, with bias, over the domain, or over the entry's populations.
     central_squared_error : float or None
-        Error of Gaussian noise by a trusted server, for the task's budget; None where no such noise exists.
+        Error of Gaussian noise by a trusted server, for the task's budget; None if no such noise exists.
     lower_bound : float or None
-        Largest proven lower bound on the worst error; None where no bound applies to the mechanism.
+        Largest proven lower bound on the worst error; None if no bound applies to the mechanism.
     bound_reason : str or None
-        Why no bound is given.
+        Reason for the absence of a bound.
     """
 
     bits_per_client: float
@@ -36,7 +36,7 @@ class StatedError:
     bound_reason: str | None
 
     def document(self) -> dict[str, Scalar]:
-        """Return the fields as JSON holds them."""
+        """Return the fields as a JSON document."""
         return asdict(self)
 
 

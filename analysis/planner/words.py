@@ -1,4 +1,4 @@
-"""Numbers, comparisons, tasks and populations as plans write them for people."""
+"""Numbers, comparisons, tasks and populations in words, for the texts of plans."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from .population import input_scale
 if TYPE_CHECKING:
     from .record import Plan
 
-# Below this ratio, comparisons are in per cent; from it on, in times.
+# Ratio from which comparisons are in times; comparisons of smaller ratios are in per cent.
 TIMES = 1.5
 
 
@@ -50,7 +50,7 @@ def bits_in_words(bits: float) -> str:
 
 
 def comparison(value: float, other: float) -> str:
-    """Return how much less or more a value is than another.
+    """Return the difference of two values in words, in per cent or in times.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def seconds_in_words(seconds: float) -> str:
 def population_in_words(plan: "Plan") -> str:
     """Return a description of a plan's population and of the unit of errors.
 
-    It states how far the population's mean is from the answer without messages.
+    The description states the distance of the population's mean from the answer without messages.
     """
     name = plan.population
     if plan.nonzero is not None:
@@ -102,7 +102,7 @@ def population_in_words(plan: "Plan") -> str:
 def recommendations_in_words(plan: "Plan") -> str:
     """Return a sentence that names the recommended mechanism of each trust model.
 
-    It notes each mechanism whose error is no less than that of the answer without messages.
+    The sentence notes each mechanism whose error is at least that of the answer without messages.
     """
     zero = plan.references[0]
     answer = zero.title.partition(":")[0].removeprefix("answer ")

@@ -1,8 +1,8 @@
 """Gradients of networks in training on scikit-learn's digits, as vectors of any length.
 
-A client holds an image or several. The digits are 1797 images of 8 by 8 pixels (Alpaydin, Kaynak 1998), which ship with scikit-learn.
-Networks are fully connected, with ReLU units and a softmax; without hidden layers that is multinomial regression, with (60, 60) the network
-that Agarwal, Suresh, Yu, Kumar, McMahan 2018 (*cpSGD*) trains on larger digits.
+A client holds one or more images. The digits are 1797 images of 8 by 8 pixels (Alpaydin, Kaynak 1998), which ship with scikit-learn.
+Networks are fully connected, with ReLU units and a softmax; without hidden layers they are multinomial regression, and with (60, 60) the
+network that Agarwal, Suresh, Yu, Kumar, McMahan 2018 (*cpSGD*) trains on larger digits.
 """
 
 import math
@@ -29,14 +29,14 @@ WIDEST, MOST_HIDDEN, MOST_STEPS = 2**14, 8, 10_000
 DIGITS_FILE = "sklearn/datasets/data/digits.csv.gz"
 BATCH, LEARNING_RATE = 64, 0.1
 USUAL_STEPS = 20
-# Coordinates of a chunk's gradients.
+# Number of coordinates of a chunk's gradients.
 CHUNK_COORDINATES = 2**18
-# Widths of three hidden layers lie within this ratio of each other, and at most about this far from the middle.
+# Largest ratio of the widths of three hidden layers, and largest distance of a width from the middle.
 WIDTH_RATIO = 4.0
 WIDTHS_TRIED = 300
 LARGEST_NETWORK = 2**28
 KEPT_MODELS = 4
-# The unit norm of a population: a tenth of the images have a larger gradient.
+# Quantile of the gradients' norms that is the unit norm of a population; a tenth of the images have a larger gradient.
 UNIT_QUANTILE = 0.9
 
 
@@ -60,7 +60,7 @@ class Digits:
 def digits() -> Digits:
     """Return the digits, read from scikit-learn's file if it exists.
 
-    Importing ``load_digits`` takes a second in every process.
+    Reading the file avoids the import of ``load_digits``, which takes a second in every process.
     """
     require("sklearn", "the digits")
     file = Path(str(distribution("scikit-learn").locate_file(DIGITS_FILE)))
@@ -106,7 +106,7 @@ class DigitModel:
         return np.asarray(-np.take_along_axis(log_shares, labels[..., None], axis=-1)[..., 0])
 
     def accuracy(self) -> float:
-        """Return the share of all images that the network recognises."""
+        """Return the share of all images that the network classifies correctly."""
         data = digits()
         return float(np.mean(self._activations(data.images)[-1].argmax(axis=-1) == data.labels))
 
@@ -129,7 +129,7 @@ class DigitModel:
     def gradient_norms(self) -> FloatArray:
         """Return the L2 norm of each image's gradient, shape (1797,), without making the gradients."""
         activations, errors = self._backward(digits().images[:, None], digits().labels[:, None])
-        # A layer's gradient is the product of its inputs, and of 1 for the bias, with the errors of its outputs.
+        # A layer's gradient is the product of its inputs (and 1 for the bias) with the errors of its outputs.
         squares = sum(
             (np.sum(inputs**2, axis=-1) + 1) * np.sum(error**2, axis=-1) for inputs, error in zip(activations, errors, strict=True)
         )
@@ -204,14 +204,14 @@ def digit_gradients(
     rng : numpy.random.Generator
         Source of each client's images, which are drawn from all images with replacement.
     samples : int
-        Images of a client, from 1 to 1797.
+        Number of images of a client, from 1 to 1797.
     scale : float
         Factor on every gradient.
 
     Returns
     -------
     iterator of ndarray of float64, shape (clients of the chunk, dimension)
-        A chunk has at most 2**18 coordinates, or one client's.
+        Chunks of at most 2**18 coordinates, or of a single client.
 
     Examples
     --------
@@ -254,8 +254,8 @@ def population_of_gradients(clients: int, dimension: int, rng: np.random.Generat
 def hidden_widths(dimension: int) -> tuple[int, ...]:
     """Return the hidden layers with which a network of the digits has `dimension` parameters.
 
-    The result is None for 650 parameters; else two layers of the same width w, where ``w**2 + 76 w + 10`` is that number, such as 60 for
-    8170; else three layers of widths as close together as possible.
+    The result is None for 650 parameters. Otherwise it is two layers of the same width w with ``w**2 + 76 w + 10`` parameters, such as 60
+    for 8170, or else three layers of widths as close together as possible.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""The law of DP-REC's decoded messages: their mean's exact error, and draws without coding.
+"""The law of DP-REC's decoded messages: exact errors of the mean, and draws without coding.
 
-A group is coded by 2**bits samples whose weights depend on their projections on the group's vector alone. Along it, the sent sample is one
-of 2**bits normal numbers, drawn by weight; across, it is a standard normal vector, as every sample is. Messages of which only the average
-is wanted can therefore be drawn from 2**bits numbers for each group, instead of 2**bits vectors.
+A group is coded by 2**bits samples whose weights depend only on their projections on the group's vector. Along this vector, the sent sample
+is one of 2**bits normal numbers, drawn by weight; across it, the sample is a standard normal vector, like every sample. So 2**bits numbers
+per group, instead of 2**bits vectors, suffice to draw messages for averages.
 """
 
 import math
@@ -15,17 +15,17 @@ from ...arrays import FloatArray
 from ...design.relative_entropy.dp_rec import DpRecMechanism, unit_directions
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 
-# Smallest clip ratio in the search for the best clip ratio. With smaller ratios, the mean of a million messages is no more accurate than
-# the estimate zero.
+# Smallest clip ratio in the search for the best clip ratio. With smaller ratios, the mean of a million messages is no better than the
+# estimate zero.
 SMALLEST_USEFUL_RATIO = 1e-3
-# Normal numbers per batch of draws.
+# Number of normal numbers per batch of draws.
 _NUMBERS_PER_CHUNK = 2**20
 
 
 def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
     """Draw a decoded message for each vector from their law, without coding.
 
-    Vectors are clipped. The messages have the distribution of those of `DpRecMechanism.encode`, over seeds and indices.
+    The function clips vectors. Messages have the distribution of those of `DpRecMechanism.encode`, over seeds and indices.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
     for part, bits in zip(mechanism.layout.slices(), mechanism.layout.group_bits, strict=True):
         shifts = np.linalg.norm(units[:, part], axis=1)
         directions = unit_directions(units[:, part], shifts)
-        # A vector of zeros has no direction: all samples are equally likely.
+        # A vector of zeros has no direction, so all samples are equally likely.
         along = _draw_particles(shifts, bits, rng) - np.sum(decoded[:, part] * directions, axis=1)
         decoded[:, part] += directions * along[:, None]
     return np.asarray(decoded * mechanism.sigma)
@@ -49,8 +49,8 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
 def worst_mean_error(clip_ratio: float, dimension: int, groups: int, bits: int, clients: int) -> float:
     """Return the expected squared L2 error of the mean, relative to the squared clip norm.
 
-    All vectors equal the same vector of the clip norm, with equal parts in all groups. The clip ratio is 0.001 to 3, with 1 to 20 bits for
-    each group. The bias does not average out: ``bias**2 + variance / clients``.
+    All clients hold the same vector of the clip norm, with equal parts in all groups. The clip ratio is 0.001 to 3, with 1 to 20 bits for
+    each group. The error is ``bias**2 + variance / clients``, as the bias does not average out.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def least_error_clip_ratio(dimension: int, groups: int, bits: int, clients: int)
     >>> [round(least_error_clip_ratio(200, groups=1, bits=bits, clients=10_000), 2) for bits in (1, 7)]
     [0.59, 1.55]
     """
-    # This import takes longer than most modules that import this module.
+    # The import is local because it takes longer than most modules that import this module.
     from scipy.optimize import minimize_scalar
 
     optimum = minimize_scalar(

@@ -1,7 +1,7 @@
-"""A mean estimated by DP-REC, with a prior at zero or a public vector; its predicted error.
+"""A mean estimated by DP-REC, with a prior at zero or at a public vector.
 
-Vectors are those of Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*, as its published code makes them:
-section D.2 of Triastcyn, Reisser, Louizos 2021, *DP-REC*, compares with the SQKR of that paper on them.
+Vectors are those of the published code of Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*. Section D.2 of
+Triastcyn, Reisser, Louizos 2021, *DP-REC*, compares DP-REC on them with the SQKR of that paper.
 """
 
 import math
@@ -31,14 +31,14 @@ class SimulatedDpRecMean:
     messages : int
         Number of messages: the number of clients or of draws.
     clipped : int
-        Number of messages for vectors that were clipped, because they were too far from the prior's mean.
+        Number of messages for clipped vectors, which were too far from the prior's mean.
     squared_error : float
         Squared error of the estimate.
     predicted_squared_error : float
         Expectation of `squared_error` over seeds and indices, given the vectors and the drawn clients: `squared_bias` and the messages'
         variances.
     squared_bias : float
-        Squared error of the estimate's expectation: coding, clipping, and the draw of clients.
+        Squared error of the estimate's expectation, from coding, clipping, and the draw of clients.
     """
 
     clients: int
@@ -74,8 +74,8 @@ def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> 
 def equal_coordinates(dimension: int) -> FloatArray:
     """Return the unit vector of equal coordinates, 1 / sqrt(dimension).
 
-    The vector is the better prior mean of section D.2. Vectors of the higher level are around it, at squared distance 0.01; those of the
-    lower level at about 2 - sqrt(2).
+    The vector is the better prior mean of section D.2. Vectors of the higher level have a squared distance of about 0.01 from it; vectors
+    of the lower level, about 2 - sqrt(2).
     """
     return np.full(dimension, 1 / math.sqrt(check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)))
 
@@ -104,7 +104,7 @@ def simulate_dp_rec_mean(
     copies : ndarray of int, shape (clients,) or None
         Number of draws of each client; None for a single draw of each.
     coded : bool
-        Whether vectors are actually coded, sent and decoded. Otherwise decoded messages are drawn from their law, which is much faster.
+        Whether to code and decode vectors. Otherwise decoded messages are drawn from their law, which is much faster.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A simulated round of any mechanism for means: the estimate's error and its prediction."""
+"""A simulated round of a mechanism for means, with the estimate's error and its prediction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
 
-# An even number of neighbours is possible with every number of clients.
+# Number of neighbours that share masks; an even number is possible for every number of clients.
 MASK_NEIGHBOURS = 20
-# Draws of the noise for predictions of a single round; simulations average over rounds.
+# Number of draws of the noise for predictions of a single round; simulations average over rounds.
 FEW_DRAWS = 2
 # Largest number of message bits for items in memory.
 MESSAGE_BITS = 2**31
-# Masked numbers per batch: a client with a short input may have a long message.
+# Number of masked numbers per batch, as a client with a short input may have a long message.
 MOST_NUMBERS = 2**26
 
 
@@ -36,7 +36,7 @@ class Wrapping:
     Attributes
     ----------
     modulus : int
-        M, modulo which messages are added up.
+        Modulus M of the sum.
     padded_dimension : int
         Number of coordinates of a message.
     wrapped_coordinates : int
@@ -66,21 +66,21 @@ class SimulatedMean:
     clipped : int
         Number of inputs outside the domain, which were clipped.
     squared_error : float
-        Squared distance of the estimate from the mean of the clipped inputs: the cost of privacy and compression.
+        Squared distance of the estimate from the mean of the clipped inputs, the cost of privacy and compression.
     unclipped_squared_error : float
         Squared distance of the estimate from the mean of the unclipped inputs.
     predicted_squared_error : float
         The mechanism's error at the mean of these inputs with their average variance (`Mechanism.predicted_error`), and the square of the
-        bias if the mechanism knows it at these inputs: the expectation of `squared_error`, unless a sum wraps. A bias with only a known
-        bound (`Mechanism.bias_bound`) is not included.
+        bias if the mechanism knows it at these inputs. The sum is the expectation of `squared_error`, unless a modular sum wraps. A bias
+        with only a known bound (`Mechanism.bias_bound`) is not included.
     worst_squared_error : float
-        Largest expected error over the domain, bias included and wrapping excluded (`Mechanism.error`): the error that can be guaranteed
-        before any input is seen.
+        Largest expected error over the domain, with bias and without wrapping (`Mechanism.error`), which can be guaranteed before any input
+        is known.
     zero_squared_error : float
-        Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: the error of sending nothing. It
-        stays the same over many rounds, while an unbiased estimate's error falls.
+        Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval, which is the error of the answer
+        without messages. It stays the same over many rounds, while an unbiased estimate's error falls.
     wrapping : Wrapping or None
-        Wrap-around of a modular sum; None for mechanisms without one.
+        Wrap-around of a modular sum; None for mechanisms without a modular sum.
     """
 
     clients: int
@@ -105,8 +105,8 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     words : WordSource or numpy.random.Generator
         Source of the mechanism's randomness; not the source of the inputs.
     masked : bool
-        Whether messages go through `aggregation.SecureSum`, each client masking with 20 others or with all. The result is the same, but
-        takes longer: masks come from a separate random stream.
+        Whether `aggregation.SecureSum` masks messages, with 20 neighbours per client or all other clients. Masks come from a separate
+        random stream, so that the result is the same but takes longer.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
 def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> NDArray[Any]:
     """Simulate a round, and return its aggregate.
 
-    Long messages are not held in memory all at once.
+    The function does not hold all long messages in memory at once.
     """
     server = _server(mechanism, words, masked=False)
     server.receive(inputs, words)
@@ -170,7 +170,7 @@ def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) ->
 def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> FloatArray:
     """Simulate a round, and return its estimate.
 
-    Long messages are not held in memory all at once.
+    The function does not hold all long messages in memory at once.
     """
     return np.asarray(mechanism.decode(aggregate_once(mechanism, inputs, words), len(np.asarray(inputs))))
 
@@ -179,7 +179,7 @@ def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, ro
     """Return the expected squared error of a round's mean with central Gaussian noise.
 
     The noise keeps the guarantee, which is for all rounds together. The result is None if no such noise exists: for a delta of 0, or an
-    epsilon outside 1e-3 to 100. See `central_gaussian_error` and the domain's `ball`.
+    epsilon outside 1e-3 to 100. `central_gaussian_error` computes the error for the domain's `ball`.
     """
     if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
         return None
@@ -205,7 +205,7 @@ class _Server:
         """Refuse more clients than the round allows."""
 
     def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
-        # An item is a single number, whatever the length of its message: all messages of a chunk may be too many to hold.
+        # An item is a single number with a message of any length, so all messages of a chunk may exceed the memory.
         held = np.asarray(inputs)
         at_once = max(1, int(MESSAGE_BITS // max(1.0, self.mechanism.bits_per_client))) if held.ndim == 1 else max(1, len(held))
         for start in range(0, len(held), at_once):
@@ -225,15 +225,15 @@ class _Server:
 class _ModularServer(_Server):
     """A server that adds up messages modulo M, masked or not.
 
-    The server also keeps the hidden sum of the whole numbers behind them.
+    The server also keeps the sum of the unreduced whole numbers, which a real server cannot see.
     """
 
     def __init__(self, mechanism: SecureSumMechanism, session: SecureSumSession | None) -> None:
         self.sum, self.session = mechanism, session
         self.clients = 0
         self.total: WordArray = np.zeros(mechanism.padded_dimension, dtype=np.uint64)
-        # The sum cannot overflow: 10**9 clients' vectors of 2**31 steps at most are below 2**61, noise of 10**12 steps each is far smaller
-        # in sum, and mechanisms whose messages cannot wrap have sums below the modulus.
+        # The sum cannot overflow. Vectors of 10**9 clients, of at most 2**31 steps, have a sum below 2**61; noise of 10**12 steps each has
+        # a far smaller sum; and mechanisms whose messages cannot wrap have sums below the modulus.
         self.step_sum = np.zeros(mechanism.padded_dimension, dtype=np.int64)
 
     def check_more(self, clients: int) -> None:
@@ -246,7 +246,7 @@ class _ModularServer(_Server):
             self.step_sum += steps
             self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
             return
-        # The method repeats `encode`, and records the whole numbers.
+        # The code repeats `encode`, and records the whole numbers.
         chunk = np.asarray(inputs)
         at_once = max(1, MOST_NUMBERS // self.sum.padded_dimension)
         for start in range(0, len(chunk), at_once):

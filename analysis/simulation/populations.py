@@ -15,24 +15,24 @@ from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from .digit_gradients import hidden_widths, population_of_gradients
 
 CHUNK_CLIENTS = 2**18
-# In the geometric population, each item's probability is this ratio times that of the item before.
+# Ratio of the probabilities of successive items in the geometric population.
 RATIO = 0.8
 
 SHARES: dict[str, Callable[[int], FloatArray]] = {
     "uniform": lambda size: np.ones(size),
     "zipf": lambda size: 1 / np.arange(1, size + 1, dtype=float),
-    # Beyond a thousand items, probabilities are below 1e-96, and these items are never drawn.
+    # Number of items with a probability above 0; probabilities of later items would be below 1e-96.
     "geometric": lambda size: RATIO ** np.minimum(np.arange(size, dtype=float), 3000),
 }
 """Weights of the items by the population's name: equal ones, 1/k, and 0.8^k."""
-# Coordinates per chunk. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
+# Number of coordinates per chunk. The chunks, and so the vectors, depend only on the dimension, not on memory or workers.
 CHUNK_COORDINATES = 2**18
-# By default, a sparse vector has one non-zero coordinate in this number of coordinates.
+# Number of coordinates per non-zero coordinate of a sparse vector, by default.
 SPARSITY = 16
 DIGITS_GRADIENTS = "digits-gradients"
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
-# Largest dimension of drawn inputs: a vector then takes an eighth of a gigabyte, and its encoding a few times that memory.
+# Largest dimension of drawn inputs, for which a vector takes an eighth of a gigabyte, and its encoding a few times that memory.
 MOST_DRAWN_COORDINATES = 2**24
 
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
@@ -118,7 +118,7 @@ DRAWS: dict[str, Draw] = {
     DIGITS_GRADIENTS: _digits_gradients,
 }
 POPULATIONS = tuple(DRAWS)
-# These populations take a number of non-zero coordinates.
+# Names of populations that take a number of non-zero coordinates.
 SPARSE_POPULATIONS = ("sparse", "sparse-mean")
 
 
@@ -130,23 +130,22 @@ def population_chunks(
     Parameters
     ----------
     kind : str
-        ``"uniform-l1"``: coordinates uniform on (0, 1], divided by their sum, so that the L1 norm is 1; ``"sphere"``: uniform on the
-        sphere of L2 norm 1; ``"positive-sphere"``: uniform on the part of it where no coordinate is negative; ``"uniform-cube"``:
-        coordinates uniform on [-1, 1]; ``"sparse"``: zero except for `nonzero` coordinates at random places, which are uniform on their
-        sphere of L2 norm 1; ``"sparse-mean"``: the same vector for all clients, with `nonzero` equal coordinates, of L2 norm 1;
-        ``"digits-gradients"``: gradients of single images at a network that is being trained (`digit_gradients`), which must have as many
-        parameters as there are coordinates: one in ten is longer than 1. The first and the third are the data of Chaudhuri, Guo, Rabbat
-        2022, section 5.2.
+        ``"uniform-l1"``: coordinates uniform on (0, 1], divided by their sum, so that the L1 norm is 1; ``"sphere"``: uniform on the sphere
+        of L2 norm 1; ``"positive-sphere"``: uniform on the part of it where no coordinate is negative; ``"uniform-cube"``: coordinates
+        uniform on [-1, 1]; ``"sparse"``: zero except for `nonzero` coordinates at random places, which are uniform on their sphere of L2
+        norm 1; ``"sparse-mean"``: the same vector for all clients, with `nonzero` equal coordinates, of L2 norm 1; ``"digits-gradients"``:
+        gradients of single images at a network in training (`digit_gradients`), which must have as many parameters as there are
+        coordinates; one gradient in ten is longer than 1. The first and the third are the data of Chaudhuri, Guo, Rabbat 2022, section 5.2.
     clients : int
         Number of vectors.
     dimension : int
         Length of the vectors.
     rng : numpy.random.Generator
-        Source of randomness; used while the chunks are drawn.
+        Source of randomness, used while the chunks are drawn.
     scale : float
         Factor of all vectors.
     nonzero : int or None
-        Number of non-zero coordinates, for ``"sparse"`` and ``"sparse-mean"`` only; None for one in 16, and at least one.
+        Number of non-zero coordinates, only for ``"sparse"`` and ``"sparse-mean"``; None for one in 16, and at least one.
 
     Returns
     -------
@@ -172,14 +171,14 @@ def population_chunks(
 
 
 def usual_nonzero(dimension: int) -> int:
-    """Return the default number of non-zero coordinates: one in 16, at least one."""
+    """Return the default number of non-zero coordinates, one in 16, at least one."""
     return max(1, dimension // SPARSITY)
 
 
 def check_population(kind: str, nonzero: int | None, dimension: int) -> None:
     """Raise ValueError for an unknown population, or a dimension that it does not have.
 
-    A number of non-zero coordinates is an error for populations without any.
+    It also raises ValueError for a number of non-zero coordinates if the population has no such number.
     """
     check_choice("population", kind, POPULATIONS)
     if nonzero is not None and kind not in SPARSE_POPULATIONS:
@@ -205,7 +204,8 @@ def input_chunks(
     rng : numpy.random.Generator
         Source of randomness; used while the chunks are drawn. The draws do not depend on the ball's norm or radius, or on the interval.
     scale : float
-        Factor on every vector, or on every number's distance from the middle: above 1, inputs may lie outside the domain. Not for items.
+        Factor on every vector, or on every number's distance from the middle; above 1, inputs may lie outside the domain. Items have no
+        factor.
     nonzero : int or None
         Number of non-zero coordinates for ``"sparse"`` and ``"sparse-mean"``, as in `population_chunks`.
 
@@ -227,7 +227,7 @@ def input_chunks(
 def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> Domain:
     """Return a domain that has a population, or raise ValueError.
 
-    A number of non-zero coordinates is refused for populations without any.
+    It refuses a number of non-zero coordinates if the population has no such number.
     """
     check_drawable(domain)
     if isinstance(domain, NormBall):
@@ -249,5 +249,5 @@ def check_drawable(domain: Domain) -> None:
 def _number_chunks(kind: str, interval: Interval, clients: int, rng: np.random.Generator, scale: float) -> Iterator[FloatArray]:
     for start in range(0, clients, CHUNK_COORDINATES):
         shares = (1 + scale * NUMBERS[kind](min(CHUNK_COORDINATES, clients - start), rng)) / 2
-        # The ends themselves are exact.
+        # The ends of the interval stay exact.
         yield interval.low * (1 - shares) + interval.high * shares

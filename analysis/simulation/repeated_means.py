@@ -1,4 +1,4 @@
-"""Repeated rounds of a mechanism, and their summary: measured, predicted and bounded errors."""
+"""Repeated rounds of a mechanism, and a summary of measured, predicted and bounded errors."""
 
 import math
 from dataclasses import asdict, dataclass, fields
@@ -24,7 +24,7 @@ SETTING = (
     *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
 )
 AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "zero_squared_error", "wrapped_coordinates")
-# These columns are missing for mechanisms to which they do not apply.
+# Columns whose values are missing for mechanisms to which they do not apply.
 WITH_GAPS = (*WRAPPING, "central_gaussian_squared_error", "ratio_to_central")
 
 
@@ -52,11 +52,11 @@ def repeat_mean(
     repetitions : int
         Number of rounds, from 1 to 10**6.
     clients : int or None
-        Number of clients; needed unless the mechanism states it, as a secure sum does.
+        Number of clients; None only if the mechanism states it, as a secure sum does.
     seed : int
-        Root seed: a round's inputs and noise depend on it and on the round's number only.
+        Root seed; a round's inputs and noise depend only on it and on the round's number.
     nonzero : int or None
-        Non-zero coordinates of the population, as in `input_chunks`.
+        Number of non-zero coordinates of the population, as in `input_chunks`.
     masked : bool
         Whether messages are masked, as in `simulate_mean`.
     asked : Guarantee or None
@@ -102,7 +102,7 @@ def repeat_mean(
         # All compared mechanisms get the same inputs.
         inputs = named_stream(seed, f"mean, repetition {repetition}, vectors")
         noise = named_stream(seed, f"{name}, repetition {repetition}, noise")
-        # Each round draws its own sketch, because the sketch's error is stated over the draw.
+        # Each round draws its own sketch, because the stated error is an expectation over this draw.
         public = named_stream(seed, f"{name}, repetition {repetition}, sketch")
         renewed = mechanism.renewed(int(public.integers(2**63)))
         result = asdict(simulate_mean(renewed, input_chunks(population, domain, clients, inputs, nonzero=nonzero), noise, masked=masked))
@@ -124,9 +124,9 @@ class MeanSummary:
     repetitions : int
         Number of rounds.
     dimension : int
-        Coordinates of an input.
+        Number of coordinates of an input.
     bits_per_coordinate : float
-        Bits of a message over `dimension`, whatever it is padded to.
+        Number of bits of a message divided by `dimension`, without padding.
     clipped_share : float
         Share of the inputs that were clipped.
     squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float
@@ -177,7 +177,7 @@ class MeanSummary:
 def summarise_means(results: pd.DataFrame) -> MeanSummary:
     """Return the averages of rounds of `repeat_mean`.
 
-    Several mechanisms or populations are an error.
+    The rows must be of a single mechanism and population.
     """
     if results.empty:
         raise ValueError("results must have rows, got none")

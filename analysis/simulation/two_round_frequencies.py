@@ -18,13 +18,13 @@ from ..random_streams import named_stream
 from .mean import aggregate_once
 
 LARGEST_SEED = 2**63 - 1
-# The option sized by a count of different items, and the suffix of options that are public randomness.
+# Name of the option that a count of different items sets, and suffix of options for public randomness.
 SIZED_BY, SEED = "distinct_items", "_seed"
 
 
 @dataclass(frozen=True, eq=False)
 class TwoRoundFrequencies:
-    """Results of two rounds.
+    """Results of both rounds.
 
     Attributes
     ----------
@@ -52,20 +52,20 @@ class TwoRoundFrequencies:
     def guarantee(self) -> Guarantee:
         """Guarantee of both rounds, with the sum of their epsilons.
 
-        The second round depends on the first round's result. Dwork, Roth 2014, *The algorithmic foundations of differential privacy*,
-        theorem B.1: whatever the first round shows, the second has the same epsilon and delta.
+        The second round depends on the first round's result. For every result of the first round, the second round has the same epsilon and
+        delta, so that both add up (Dwork, Roth 2014, *The algorithmic foundations of differential privacy*, theorem B.1).
         """
         second = self.mechanism.guarantee
         return Guarantee(self.count.epsilon + second.epsilon, second.adjacency, second.trust_model, delta=second.delta)
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of both messages."""
+        """Number of bits of both messages."""
         return self.count.bits_per_client + self.mechanism.bits_per_client
 
 
 def sized_by_count(entry: Entry) -> bool:
-    """Return whether a mechanism is sized by a number of different items that a round can count."""
+    """Return whether the size of a mechanism depends on a count of different items."""
     return SIZED_BY in entry.planned_with
 
 
@@ -73,7 +73,7 @@ def count_buckets(categories: int, clients: int) -> int:
     """Return the number of buckets, a power of two, to decide whether a sketch pays off.
 
     The number is at most half of the number of held items from which on a sketch is no shorter than a histogram. More buckets have more
-    noise, and fewer buckets are all full if clients hold many items.
+    noise, and fewer buckets may all be full if clients hold many items.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def two_round_frequencies(
 ) -> TwoRoundFrequencies:
     """Count different items privately, then estimate frequencies by a sketch of fitting size.
 
-    A simulation: sums are drawn by their law. The count has `count_share` of epsilon, and is purely private; the sketch has the rest, and
-    delta.
+    The function is a simulation, which draws sums from their law. The count has `count_share` of epsilon and is purely private; the sketch
+    has the rest of epsilon, and delta.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ def two_round_frequencies(
     adjacency : str
         Adjacency of the guarantee.
     entry : Entry
-        Mechanism of the second round, which `sized_by_count`.
+        Mechanism of the second round, for which `sized_by_count` is true.
     count_share : float
         Share of epsilon for the count, above 0 and below 1.
     failure : float
-        Probability that clients hold more items than round two allows for.
+        Probability that clients hold more items than the second round allows.
     seed : int
-        Root seed, of hashes, too.
+        Root seed, also of hashes.
 
     Raises
     ------

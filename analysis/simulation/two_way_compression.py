@@ -1,4 +1,4 @@
-"""Bytes of a federation in both directions, when returning clients get the missed messages.
+"""Bytes of a federation in both directions, if returning clients get the missed messages.
 
 The scheme is that of `model_history`, after Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient
 Federated Learning*), algorithms 5 and 6; lengths are those of its packages. Bytes of the network's own protocols are not counted.
@@ -22,22 +22,22 @@ MOST_VISITS = 2 * 10**7
 
 @dataclass(frozen=True)
 class TwoWayTotals:
-    """Bytes of all rounds and all clients together.
+    """Numbers of bytes of all rounds and all clients together.
 
     Attributes
     ----------
     bytes_up : int
-        Messages.
+        Number of bytes of messages to the server.
     bytes_down : int
-        Packages: histories, and models if these are shorter or no history would do.
+        Number of bytes of packages to clients: histories, and models if these are shorter or no history suffices.
     expected_bytes_down : float
         Expected bytes down (`expected_bytes_down`).
     full_models : int
         Number of packages that hold the model.
     replayed_messages : int
-        Number of messages in the other packages, which clients have to decode.
+        Number of messages in packages without the model, which clients have to decode.
     uncompressed_bytes : int
-        Bytes of one direction without compression: the model, for each client of each round. The other direction has the same number.
+        Number of bytes of either direction without compression, with the model for each client of each round.
     """
 
     bytes_up: int
@@ -65,7 +65,7 @@ class TwoWayTotals:
 
 @dataclass(frozen=True)
 class _Lengths:
-    """Bytes of a history of 0, 1, ... rounds, and of the model."""
+    """Numbers of bytes of a history of 0, 1, ... rounds, and of the model."""
 
     history: IntegerArray
     full: int
@@ -93,13 +93,13 @@ def simulate_participation(
     population : int
         Number of clients, 1 to 10**9.
     clients_per_round : int
-        Number of messages of a round. With replacement a client that is drawn twice sends two messages, and gets one package.
+        Number of messages of a round. With replacement, a client that is drawn twice sends two messages and gets one package.
     rounds : int
         Number of rounds, 1 to 10**6; at most 2 * 10**7 messages in all.
     model_bytes : int
-        Bytes of the parameters, for example four times their number.
+        Number of bytes of the parameters, for example four times their number.
     message_bytes : int
-        Bytes of a message, 1 to 2**20.
+        Number of bytes of a message, 1 to 2**20.
     rng : numpy.random.Generator
         Source of the draws.
     with_replacement : bool
@@ -108,7 +108,8 @@ def simulate_participation(
         Whether clients know the first model, from a public seed, so that new clients can replay all rounds, too. Otherwise they get the
         model.
     state_bytes : int or None
-        Bytes of the parameters and of the optimiser's memory, which both replace a history; None for `model_bytes`, as with plain SGD.
+        Number of bytes of the parameters and of the optimiser's memory, which both replace a history; None for `model_bytes`, as with plain
+        SGD.
 
     Returns
     -------
@@ -171,13 +172,13 @@ def expected_bytes_down(
     """Return the expected bytes down of each round, up to rounding.
 
     A client takes part in a round with probability p = 1 - (1 - 1 / population)**clients_per_round, or clients_per_round / population
-    without replacement, independently of other rounds. A participant's last time was g rounds ago with probability p (1 - p)**(g - 1), and
-    in round t it is new with probability (1 - p)**(t - 1).
+    without replacement, independently of other rounds. A participant last took part g rounds ago with probability p (1 - p)**(g - 1), and
+    is new in round t with probability (1 - p)**(t - 1).
 
     Parameters
     ----------
     population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, public_start, state_bytes
-        Arguments of `simulate_participation`.
+        Numbers and lengths, as in `simulate_participation`.
 
     Returns
     -------
@@ -193,7 +194,7 @@ def expected_bytes_down(
     absent = (1 - 1 / population) ** clients_per_round if with_replacement else 1 - clients_per_round / population
     present = 1 - absent
     never = absent ** np.arange(rounds)
-    # The sum in round t is over gaps of 1 to t - 1 rounds.
+    # The sum in round t runs over gaps of 1 to t - 1 rounds.
     shorter = np.minimum(lengths.history, lengths.full)
     returning = present * np.append(0.0, np.cumsum(never[:-1] * shorter[1:]))
     first = shorter if public_start else lengths.full
@@ -236,7 +237,7 @@ def _package_lengths(
 
 
 def _visits(population: int, clients_per_round: int, rounds: int, rng: np.random.Generator, *, with_replacement: bool) -> IntegerArray:
-    """Return client * rounds + round of all visits, each once and in order.
+    """Return client * rounds + round of all visits, without duplicates and in order.
 
     A client's visits follow each other.
     """

@@ -1,4 +1,4 @@
-"""A numeric column of a csv, parquet or npy file: a value per client, and a public interval."""
+"""A numeric column of a csv, parquet or npy file with a value per client."""
 
 import math
 import re
@@ -35,7 +35,7 @@ with optional("pyarrow", "files of clients"):
 FORMATS = (".csv", ".parquet", ".npy")
 NPY_MAGIC = b"\x93NUMPY"
 LONGEST_MESSAGE = 200
-# A number as text, without Python's underscores and without digits of other scripts. Blanks may stand around it.
+# Pattern of a number as text, without Python's underscores and without digits of other scripts. Blanks may surround it.
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INFINITE = ("inf", "infinity")
 BLANKS = " \t"
@@ -54,10 +54,10 @@ class DataColumn:
     values : ndarray of float64, shape (clients,)
         Finite values; not clipped.
     interval : tuple of float
-        (low, high); a value outside counts as the nearer end.
+        Ends (low, high) of the interval; a value outside counts as the nearer end.
     interval_is_public : bool
-        Whether the interval was stated. False: it is the range of the values, which reveals the smallest and the largest, so that no
-        guarantee covers results computed from it.
+        Whether the interval was stated. Otherwise it is the range of the values, which reveals the smallest and the largest value, so that
+        no guarantee covers results computed from it.
     """
 
     name: str
@@ -68,7 +68,7 @@ class DataColumn:
 
     @cached_property
     def clipped(self) -> FloatArray:
-        """The values; a value outside the interval is moved to its nearer end."""
+        """The values, with the nearer end in place of a value outside the interval."""
         return np.clip(self.values, *self.interval)
 
     @property
@@ -80,8 +80,8 @@ class DataColumn:
 def load_column(path: Path, column: str | None, interval: tuple[float, float] | None, *, most_bytes: int = MOST_BYTES) -> DataColumn:
     """Read a column, as `read_column` does, and attach its public interval (low, high).
 
-    Without an interval, the smallest and the largest value are used: this is not private, and the result says so. Equal values raise
-    `DataError`.
+    Without an interval, the function uses the smallest and the largest value, which is not private, as the result states. Equal values
+    raise `DataError`.
     """
     if interval is not None:
         interval = check_interval("interval", interval)
@@ -96,7 +96,7 @@ def load_column(path: Path, column: str | None, interval: tuple[float, float] | 
 
 
 def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) -> FloatArray:
-    """Read a numeric column; nothing is skipped, filled or guessed.
+    """Read a numeric column, without skipping, filling or guessing values.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) ->
     column : str or None
         The column's name; in a two-dimensional npy array its number, counted from 0. None for a npy array with one dimension.
     most_bytes : int
-        Largest file that is read, and most bytes that the column may take.
+        Largest size of the file, and of the column in memory.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _read_parquet(path: Path, column: str | None, most_bytes: int) -> FloatArray
         raise DataError(f"{shown_path(path)}: column {opened.name!r} is not numeric: it holds {opened.kind}")
     values, start = np.empty(opened.rows), 0
     for batch in parquet_batches(opened):
-        # Nulls become NaN.
+        # The conversion turns nulls into NaN.
         numbers = pyarrow.compute.cast(batch, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         values[start : start + len(batch)] = numbers
         start += len(batch)
@@ -182,7 +182,7 @@ def _read_npy(path: Path, column: str | None, most_bytes: int) -> FloatArray:
         if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
             raise DataError(f"{shown_path(path)}: the file is not an npy array: it does not begin as one")
     try:
-        # The array is mapped, so that a shape larger than the file is refused and no memory is taken for it.
+        # The array is mapped, so that a shape larger than the file is refused and takes no memory.
         with reading(path), np.errstate(over="raise"):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except DataError:
@@ -228,9 +228,9 @@ def _refuse(where: str, wrong: NDArray[np.bool_], fault: str, example: str = "")
 def body_mass_index() -> DataColumn:
     """Return the body mass index of the patients in scikit-learn's diabetes data.
 
-    The source is Efron, Hastie, Johnstone, Tibshirani 2004. Each patient is a client who would rather keep the value private; the clinic
-    wants the mean. The interval, 15 to 45 kg/m2, is common medical knowledge, from severely underweight to severely obese, and was chosen
-    without the data.
+    The source is Efron, Hastie, Johnstone, Tibshirani 2004. Each patient is a client with a private value, and the clinic estimates the
+    mean. The interval, 15 to 45 kg/m2, is common medical knowledge, from severely underweight to severely obese, and was chosen without the
+    data.
 
     Examples
     --------
@@ -250,17 +250,17 @@ def body_mass_index() -> DataColumn:
 def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) -> FloatArray:
     """Return the average use of each grid input when given values are encoded with dithering.
 
-    The result has shape (2**bits_in,) and sums to one. The prior shapes the table, and the table is public: take it from public or past
-    data, never from the clients to be protected.
+    The result has shape (2**bits_in,) and sums to one. The prior determines the table, which is public, so use public or past data, never
+    the values of the protected clients.
 
     Parameters
     ----------
     values : ndarray of shape (values,)
-        Finite values, at least one; those outside the interval count as its nearer end.
+        Finite values, at least one; values outside the interval count as its nearer end.
     interval : tuple of float
         The grid's ends (low, high).
     bits_in : int
-        Bits of the grid index, 1 to 9.
+        Number of bits of the grid index, 1 to 9.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A column of a csv or parquet file, batch by batch: every row once, or a refusal.
+"""A column of a csv or parquet file, read batch by batch, completely or not at all.
 
-A refusal names the file, the row and the reason. The records of a csv file are also counted from its bytes alone: independently of the
-parser, and only where quotes have a single reading.
+A refusal names the file, the row and the reason. The module also counts the records of a csv file from its bytes, independently of the
+parser, and refuses files with ambiguous quotes.
 """
 
 import csv
@@ -26,9 +26,9 @@ with optional("pyarrow", "files of clients"):
     import pyarrow.parquet
 
 MOST_BYTES = 4000 * MEGABYTE
-# Bytes of a row: a number, or an item's number.
+# Number of bytes of a row, for a number or an item's number.
 ROW_BYTES = 8
-# Rows per batch of decoding.
+# Number of rows per batch of decoding.
 BATCH_ROWS = 2**16
 # Largest number of names that a message lists.
 MOST_LISTED = 20
@@ -41,7 +41,7 @@ MISSING = frozenset(
     )
 )
 NUL, NEWLINE, RETURN, QUOTE, COMMA = b'\x00\n\r",'
-# Bytes per piece of a scan; a header fits in a piece.
+# Number of bytes per piece of a scan; a header fits in a piece.
 PIECE = 2**20
 
 
@@ -90,7 +90,7 @@ def check_file(path: Path, formats: Sequence[str], most_bytes: int) -> str:
 
 
 def check_rows(where: str, rows: int, most_bytes: int) -> None:
-    """Refuse empty files, and rows beyond the allowed memory, before any memory is taken."""
+    """Refuse empty files, and rows beyond the allowed memory, before any allocation."""
     if rows == 0:
         raise DataError(f"{where}: there are no rows")
     if rows * ROW_BYTES > most_bytes:
@@ -104,7 +104,7 @@ def check_count(where: str, counted: int, read: int) -> None:
 
 
 def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
-    """Return the place of the requested column; a ``DataError`` lists the existing columns."""
+    """Return the index of the requested column; a ``DataError`` lists the existing columns."""
     listed = ", ".join(names[:MOST_LISTED]) + (f", ... ({len(names)} in all)" if len(names) > MOST_LISTED else "")
     there = f"the columns are: {listed}"
     if column is None:
@@ -120,7 +120,7 @@ def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
 def column_names(path: Path) -> tuple[str, ...]:
     """Return the names of the columns of a csv or parquet file.
 
-    The header suffices. For other files there are no names.
+    Reading the header suffices. Other files have no names.
     """
     if path.suffix.lower() == ".csv":
         with path.open("rb") as file:
@@ -155,7 +155,8 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
 
     Raises ``DataError`` at the first text that is not UTF-8.
     """
-    # Columns go by number, because names may occur twice. The header is skipped as a row, since the header may have its own line ends.
+    # Numbers identify columns, because names may occur twice. The parser skips the header as a row, since the header may have its own line
+    # ends.
     numbers = [str(number) for number in range(len(column.names))]
     chosen = numbers[column.names.index(column.name)]
     read = 0
@@ -164,7 +165,7 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
         batches = pyarrow.csv.open_csv(
             file,
             read_options=pyarrow.csv.ReadOptions(column_names=numbers, skip_rows_after_names=1),
-            # An empty line is a row: in a file with a single column it looks like an empty value.
+            # An empty line is a row, which in a file with a single column looks like an empty value.
             parse_options=pyarrow.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 include_columns=[chosen], column_types={chosen: pa.binary()}, strings_can_be_null=False
@@ -177,9 +178,9 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
 
 
 def text_lines(path: Path, most_bytes: int) -> Iterator[pa.Array]:
-    """Yield the lines of a text file, which end in LF or CRLF and nothing else.
+    """Yield the lines of a text file, which end only in LF or CRLF.
 
-    The lines are counted beforehand.
+    The caller has counted the lines.
     """
     where, rows = shown_path(path), _count_lines(path)
     check_rows(where, rows, most_bytes)
@@ -216,7 +217,7 @@ def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
         leaves = [leaf for group in groups for leaf in map(group.column, range(group.num_columns)) if leaf.path_in_schema == field.name]
     check_rows(result.where, result.rows, most_bytes)
     check_count(result.where, result.rows, sum(group.num_rows for group in groups))
-    # Runs of equal values and dictionaries decode to more bytes than stated; `check_rows` counts those.
+    # Runs of equal values and dictionaries decode to more bytes than stated; `check_rows` counts the decoded bytes.
     stated = sum(leaf.total_uncompressed_size for leaf in leaves)
     if stated > most_bytes:
         raise DataError(f"{result.where}: the values take {stated / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
@@ -226,7 +227,7 @@ def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
 def parquet_batches(column: Column, *, as_dictionary: bool = False) -> Iterator[pa.Array]:
     """Yield the values of a parquet column in batches.
 
-    `as_dictionary` saves memory for texts with few different values.
+    With `as_dictionary`, texts with few different values take less memory.
     """
     read = 0
     with reading(column.path), column.path.open("rb") as file:
@@ -270,8 +271,8 @@ class CsvRecords:
 def csv_records(path: Path) -> CsvRecords:
     """Count the records of a csv file, and read its header.
 
-    The file follows RFC 4180: fields are separated by commas; a field with a comma, a line end or a quotation mark stands in quotation
-    marks, which are doubled inside; lines end in LF or CRLF. Anything that other programs might read in another way is refused.
+    The file follows RFC 4180: fields are separated by commas; a field with a comma, a line end or a quotation mark is in quotation marks,
+    which are doubled inside. Lines end in LF or CRLF. The function refuses files that other programs might read in another way.
 
     Raises
     ------

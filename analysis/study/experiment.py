@@ -1,4 +1,4 @@
-"""The notice at the top of every study: a study is an experiment, not a private release."""
+"""The notice of every study that it is an experiment, not a private release."""
 
 
 def experiment_notice(truth: str, mechanisms: int = 1) -> str:

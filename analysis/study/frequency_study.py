@@ -24,7 +24,7 @@ from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
-# Buckets of a hashed domain, to measure the cost of an unknown list of items.
+# Number of buckets of a hashed domain, which measures the cost of an unknown list of items.
 UNKNOWN_BUCKETS = 2**20
 
 
@@ -61,9 +61,9 @@ class ItemCount:
     distinct_items : float
         Estimated number of different items.
     upper : int
-        Number of items that the second round is built for.
+        Largest number of items of the second round's mechanism.
     epsilon, bits_per_client : float
-        Cost of the first round alone; the study's own costs are of both rounds.
+        Cost of the first round alone; the study's own costs are those of both rounds.
     """
 
     distinct_items: float
@@ -81,7 +81,7 @@ class FrequencyStudy:
     column : ItemColumn
         The data.
     mechanism, title : str
-        Name in the registry, and in words.
+        Name in the registry, and title in words.
     options : mapping
         Design choices.
     items : tuple of ItemEstimate
@@ -89,19 +89,19 @@ class FrequencyStudy:
     guarantee : Guarantee
         Proven guarantee of the estimate; it does not cover a list of items taken from the data.
     bits_per_client : float
-        Bits of a message.
+        Number of bits of a message.
     squared_error, largest_error : float
-        Error of all decoded frequencies, which some mechanisms cut off and project: squared L2 distance, and largest distance of an item's
-        frequency.
+        Squared L2 distance and largest distance of an item's frequency between decoded and true frequencies; some mechanisms truncate and
+        project decoded frequencies.
     predicted_squared_error, zero_squared_error : float
         Error that the mechanism states, and error of uniform frequencies.
     central_squared_error, lower_bound : float or None
         Error of a trusted server's Gaussian noise, and the proven lower bound; None if unavailable.
     unknown_domain_ratio : float or None
-        Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list. None if the list was not
-        taken from the data, the mechanism cannot serve this many buckets, or estimates have no error.
+        Ratio of an item's standard error with 2**20 public hash buckets to its standard error with the list. None if the list was not taken
+        from the data, the mechanism cannot serve this number of buckets, or estimates have no error.
     count : ItemCount or None
-        The first of two rounds; None for a single round.
+        Result of the first of two rounds; None for a single round.
     """
 
     column: ItemColumn
@@ -122,7 +122,7 @@ class FrequencyStudy:
 
     @property
     def notice(self) -> str:
-        """Why the study is no private release."""
+        """Reason why the study is no private release."""
         return experiment_notice("true frequencies and errors")
 
     def document(self) -> dict[str, Any]:
@@ -177,16 +177,16 @@ def study_frequencies(
     epsilon, delta : float
         Budget of the round, without effect on a mechanism without privacy.
     adjacency : str or None
-        Adjacency; None for the mechanism's first.
+        Adjacency; None for the mechanism's first adjacency.
     options : mapping
         Design choices of the mechanism.
     count_share : float or None
-        Share of epsilon for a first round, which counts different items and so sizes the second one (`two_round_frequencies`); None for one
-        round.
+        Share of epsilon for a first round, which counts different items and so determines the size of the second round's sketch
+        (`two_round_frequencies`); None for one round.
     top : int
         Number of listed items.
     seed : int
-        Root seed of the experiment: for a release the mechanism's own `encode` takes `secure_words`.
+        Root seed of the experiment; a release calls the mechanism's `encode` with `secure_words`.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
     try:
         built = entry_named(mechanism).mechanism_for(wide, options)
     except InfeasibleError:
-        # A mechanism that cannot serve this many items has no cost to state.
+        # A mechanism that cannot serve this number of items has no such cost.
         return None
     assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
     return math.sqrt(built.other_variance / task.clients) / error

@@ -1,4 +1,4 @@
-"""A column of items, numbered by a public list, by public hash buckets, or by the data."""
+"""A column of items, numbered by a public list, public hash buckets, or the data."""
 
 import hashlib
 import unicodedata
@@ -20,8 +20,8 @@ with optional("pyarrow", "files of clients"):
 
 FORMATS = (".csv", ".parquet", ".txt")
 MOST_BUCKETS = 2**30
-# Control characters that a quoted field may hold, and the two joiners that some languages need. Other format characters, such as byte order
-# marks where files were joined, would make two items of names that look the same.
+# Allowed control characters of quoted fields, and the two joiners that some languages need. Other format characters, such as byte order
+# marks at the seams of joined files, would make two items of names that look the same.
 KEPT = "\t\n\r\u200c\u200d"
 # Ways to number items.
 LISTED, HASHED, TAKEN = "public list", "hashed", "taken from the data"
@@ -42,7 +42,8 @@ class ItemColumn:
     names : mapping of int to str
         Names of the numbers; buckets have a name only if an item of the data, or of the list, falls into them.
     numbering : str
-        ``"public list"``, ``"hashed"``, or ``"taken from the data"``, which reveals the items that exist: no guarantee covers that.
+        Origin of the numbers: ``"public list"``, ``"hashed"``, or ``"taken from the data"``, which reveals the existing items without any
+        guarantee.
     """
 
     name: str
@@ -72,16 +73,16 @@ def load_items(
     domain : Path or None
         A text file with an item on each line: the public list. An item of the data that is not on it is an error.
     buckets : int or None
-        Hash items into this many public buckets. Without list and buckets the items of the data form the list.
+        Number of public buckets for hashed items. Without a list and buckets, the items of the data form the list.
     most_bytes : int
-        Largest file that is read.
+        Largest size of the file.
 
     Raises
     ------
     DataError
-        If a file cannot be read, has no such column or is empty; if its rows are not as many as were counted beforehand; or if it holds an
-        empty item, one that is not on the list, one with white space around it, one with control or other invisible characters,
-        or one that marks a missing value, such as ``NA``, and is not on the list. Parquet must hold texts, whole numbers or dates.
+        If a file cannot be read, has no such column or is empty, or if the number of its rows differs from the count beforehand. Also if an
+        item is empty, is not on the list, has white space around it, has control or other invisible characters, or marks a missing value,
+        such as ``NA``, and is not on the list. Parquet must hold texts, whole numbers or dates.
     """
     listed = None if domain is None else _public_list(domain, most_bytes)
     coded = _read_items(path, column, most_bytes, () if listed is None else listed)
@@ -99,7 +100,7 @@ def load_items(
 
 
 def hashed_items(texts: Iterable[str], buckets: int, name: str, source: str) -> ItemColumn:
-    """Return a column whose texts are hashed into public buckets.
+    """Return a column with the public hash buckets of its texts.
 
     A bucket's name states the texts that fall into it.
     """
@@ -147,7 +148,7 @@ def _public_list(domain: Path, most_bytes: int) -> tuple[str, ...]:
 def _read_items(path: Path, column: str | None, most_bytes: int, listed: Collection[str] | None) -> _CodedItems:
     """Return the items of a column, as they are written.
 
-    A mark of a missing value, such as ``NA``, is refused unless it is `listed`; None lists everything.
+    The function refuses a mark of a missing value, such as ``NA``, unless it is `listed`; None lists every text.
     """
     batches = _batches(path, check_file(path, FORMATS, most_bytes), column, most_bytes)
     kinds: dict[str | None, int] = {}
@@ -162,7 +163,7 @@ def _read_items(path: Path, column: str | None, most_bytes: int, listed: Collect
 
 
 def _fault(item: str | None, listed: Collection[str] | None) -> str | None:
-    """Return why an item is refused, in words, or None."""
+    """Return the reason for refusing an item in words, or None."""
     if item is None or not item.strip():
         return "has no item"
     if item != item.strip():
@@ -175,10 +176,10 @@ def _fault(item: str | None, listed: Collection[str] | None) -> str | None:
 
 
 def _codes(batch: pa.Array, kinds: dict[str | None, int]) -> IntegerArray:
-    """Return the index of each item among the different items so far; new items are added."""
+    """Return the index of each item among the different items so far, and add new items."""
     encoded = batch if pa.types.is_dictionary(batch.type) else batch.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    # A dictionary may hold texts that no row has. The last text stands for null.
+    # A dictionary may hold texts that occur in no row. The last text stands for null.
     indices = np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(texts)))
     used, places = np.unique(indices, return_inverse=True)
     codes = [kinds.setdefault(text, len(kinds)) for text in (texts[index] if index < len(texts) else None for index in used.tolist())]

@@ -14,7 +14,7 @@ from ...design.transforms.dithering import finite_values
 from ..random_streams import named_stream
 from .variance_bound import VarianceBound
 
-# Clients per batch of encoding.
+# Number of clients per batch of encoding.
 CHUNK = 2**18
 # Half-width of a 95 % confidence interval, in standard errors.
 Z95 = 1.96
@@ -31,14 +31,14 @@ class MeanEstimate:
     estimate : float
         Estimate of the mean of the clipped values.
     error : float
-        The estimate less the true mean of the unclipped values, so that the error includes the effect of clipping.
+        Estimate less the true mean of the unclipped values, so that the error includes the effect of clipping.
     standard_error : float
         Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it is for
         experiments and must not be released.
     worst_standard_error : float
-        Largest standard error for this number of clients, over all values: this may be published.
+        Largest standard error for this number of clients, over all values, which may be published.
     bits_per_client : float
-        Bits of a client's message.
+        Number of bits of a client's message.
     guarantee : Guarantee
         Guarantee of each client.
     objective : float or None
@@ -61,7 +61,7 @@ class MeanEstimate:
     def ratio_to_bound(self) -> float | None:
         """Objective over certified bound, at least 1.
 
-        At 1, no unbiased mechanism is better with any number of bits.
+        At 1, no unbiased mechanism with any number of bits has a smaller objective.
         """
         return None if self.objective is None or self.lower_bound is None else self.objective / self.lower_bound
 
@@ -87,7 +87,7 @@ class MeanComparison:
     interval : tuple of float
         Public interval (low, high).
     true_mean : float
-        Mean of the unclipped values: not private, known only because this is an experiment.
+        Mean of the unclipped values, which is not private and known only in an experiment.
     clipped_mean : float
         Mean of the clipped values, which the protocols estimate.
     seed : int
@@ -145,7 +145,7 @@ def estimate_mean(
     values : ndarray of shape (clients,)
         Finite values of the clients; at least one value.
     interval : tuple of float
-        Public interval (low, high) that values are clipped to, the same as every protocol's.
+        Public interval (low, high) to which values are clipped; every protocol must have the same interval.
     protocols : mapping of str to ScalarMechanism
         The protocols, by name. Each protocol draws from a separate random stream, keyed by (seed, name), so that its result does not depend
         on the other protocols.
@@ -192,7 +192,7 @@ def _mean(values: FloatArray) -> float:
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
-        # The sum exceeds the largest float, but the mean does not. Halving numbers of this size is exact.
+        # The sum may exceed the largest float although the mean does not. Halving numbers of this size is exact.
         return math.fsum(values / 2.0**64) / len(values) * 2.0**64
 
 

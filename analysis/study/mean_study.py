@@ -1,4 +1,4 @@
-"""The main study: design and certify the best table for a budget, and compare its estimates."""
+"""The study of a mean: the best table for a budget, and estimates by it and baselines."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from .variance_bound import certified_bound
 
 @dataclass(frozen=True, eq=False)
 class MeanStudy:
-    """A study's question, its mechanisms, and their accuracy.
+    """A study's parameters, its mechanisms, and their accuracy.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class MeanStudy:
     epsilon : float
         Privacy parameter of every mechanism.
     bits_in, bits_out : int
-        Bits of the grid index and of the message.
+        Number of bits of the grid index and of the message.
     metric : str or None
         The metric of the MVU tables; the other mechanisms have local privacy, Laplace noise also the metric ``"l1"``.
     objective : str
@@ -69,12 +69,12 @@ class MeanStudy:
 
     @property
     def notice(self) -> str:
-        """Why the study is no private release."""
+        """Reason why the study is no private release."""
         return experiment_notice("the true mean and errors", len(self.comparison.estimates))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons why the estimate is not private, or not of the values' mean."""
+        """Reasons why the estimate is not private, or does not estimate the values' mean."""
         private = "the interval was taken from the data. This is not private: state a public interval."
         clipping = self.comparison.clipping_warning
         return (*([] if self.data.interval_is_public else [private]), *([] if clipping is None else [clipping]))
@@ -93,7 +93,7 @@ def study_mean(
 ) -> MeanStudy:
     """Design the MVU table for a budget, and compare it with baselines at the same epsilon.
 
-    The baselines are MVU with one bit, bitwise and generalised randomised response with the same bits, uncompressed Laplace noise.
+    The baselines are MVU with one bit, bitwise and generalised randomised response with the same bits, and uncompressed Laplace noise.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def study_mean(
     epsilon : float
         Privacy parameter, 0.001 to 20.
     bits_in, bits_out : int
-        Bits of the grid index and of the message, 1 to 9.
+        Number of bits of the grid index and of the message, 1 to 9.
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"`` for MVU with metric privacy, None for local privacy.
     objective : str
@@ -110,7 +110,7 @@ def study_mean(
     seed : int
         Root seed of the solver and of every mechanism's random stream.
     on_step : callable
-        Called before each step with the number of steps done, the number of all steps, and the next step's name; at the end once more.
+        Called before each step, and at the end, with the number of steps done, the number of all steps, and the next step's name.
     """
     started = time.perf_counter()
     metric = metric_name(metric)

@@ -21,7 +21,7 @@ def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -
     Raises
     ------
     TableError
-        Errors of `results_document`; no file is written then.
+        If a table does not verify; no file is written then.
     """
     write_atomically(path, (json.dumps(results_document(study, command=command), indent=1, allow_nan=False) + "\n").encode("ascii"))
 

@@ -25,7 +25,7 @@ class VarianceBound:
     interval : tuple of float
         The grid's ends (low, high).
     bits_in : int
-        Bits of the grid index.
+        Number of bits of the grid index.
     prior : tuple of float or None
         Weights of the grid inputs, for ``"prior"``.
     """

@@ -10,12 +10,12 @@ import pandas as pd
 
 from ...shown import in_figures, listed
 
-# A guarantee; rows are compared in silence only where all of it is equal.
+# Columns of a guarantee; comparing rows that differ in one of them causes a warning.
 GUARANTEE = ("epsilon", "delta", "adjacency", "trust_model")
 WORDS = {"epsilon": "epsilon", "delta": "delta", "adjacency": "adjacency", "trust_model": "trust model"}
-# A row whose realised epsilon is below this share of its budget is flagged.
+# Share of the budget below which a row's realised epsilon is flagged.
 WHOLE_BUDGET = 0.99
-# More values of an epsilon or delta are stated as a range.
+# Largest number of listed values of an epsilon or delta; more values are stated as a range.
 MOST_LISTED = 5
 NO_EPSILON = "no finite ε"
 
@@ -31,13 +31,13 @@ def with_flags(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The rows. `is_reference` marks rows without a finite realised epsilon: they are not private, or no guarantee is proven for them.
-        `flag` is empty for a row that keeps its whole budget, and otherwise names what it keeps instead.
+        The rows. `is_reference` marks rows without a finite realised epsilon, which are not private or have no proven guarantee. `flag` is
+        empty for a row that keeps its whole budget, and otherwise states the realised guarantee.
     """
     realised = rows["realised_epsilon"].astype(float)
     reference = ~np.isfinite(realised)
     unequal = ~reference & (realised < WHOLE_BUDGET * rows["epsilon"].astype(float))
-    # A delta below the budget's is a stronger promise. It needs no flag where all rows make it.
+    # A delta below the budget's delta is a stronger guarantee, which needs no flag if all rows have it.
     different = rows["realised_delta"].where(~reference).groupby(rows["delta"].to_numpy()).transform("nunique")
     stricter = ~reference & (different > 1) & (rows["realised_delta"] < rows["delta"])
     flags = np.where(reference, NO_EPSILON, "").tolist()
@@ -50,7 +50,7 @@ def with_flags(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_rows(rows: pd.DataFrame, value: str, settings: Sequence[str], *, largest: bool = False) -> pd.Series:
-    """Return which rows are the best of those with equal settings and an equal guarantee.
+    """Return indicators of the best rows among rows with equal settings and equal guarantees.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def best_rows(rows: pd.DataFrame, value: str, settings: Sequence[str], *, larges
     settings : sequence of str
         Columns that must be equal beside the guarantee.
     largest : bool
-        Whether the largest value is the best, and not the least.
+        Whether the largest value, and not the least, is the best.
 
     Returns
     -------
     Series
-        True for the best row of each group; a group of a single row has none, as nothing is compared there.
+        True for the best row of each group with at least two rows.
     """
     compared = rows[~rows["is_reference"] & rows[value].notna()]
     best = pd.Series(data=False, index=rows.index)

@@ -1,4 +1,4 @@
-"""The work of a sweep's processes: preparing and running tasks, with reuse of freed memory."""
+"""The work of a sweep's processes, which prepare and run tasks and reuse freed memory."""
 
 import ctypes
 import hashlib
@@ -24,9 +24,9 @@ from .store import software_versions
 
 # An infeasible task may raise these errors; any other exception is a program error and ends the sweep.
 FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
-# A call returns the tasks that it has not started after this time.
+# Seconds after which a call starts no further tasks and returns them.
 LONGEST_CALL_SECONDS = 1.0
-# Folders whose modules affect results, and the modules beside them.
+# Folders, and modules beside them, that affect results.
 SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "figures/**/*", "*.py")
 SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
 # Parameters of mallopt in glibc's malloc.h.
@@ -38,7 +38,7 @@ MOST_KEPT = 64 * 2**20
 
 @dataclass(frozen=True)
 class Prepared:
-    """Preparation for tasks of a design, or its error, and the code version of its process."""
+    """Preparation for a design's tasks, or its error, and its process's code version."""
 
     value: Any = None
     error: Exception | None = None
@@ -56,9 +56,9 @@ class FinishedTasks:
     seconds : float
         Total duration of the tasks.
     codes : frozenset of str
-        The code of the processes that had a part in it.
+        Code versions of the processes that took part.
     mistake : BaseException or None
-        Exception that no task should raise, or an interruption.
+        Exception other than an infeasible task's, or an interruption.
     """
 
     outcomes: list[EncodedRows | Exception]
@@ -80,7 +80,7 @@ def prepare(task: SweepTask, cache: Path, with_code: bool, registered: bytes) ->
 
 
 def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool, registered: bytes) -> FinishedTasks:
-    """Run tasks in turn, as many as start within a second; `prepared` may serve them all."""
+    """Run the tasks that start within a second, in turn; `prepared` may serve them all."""
     REGISTRY.adopt(registered)
     reuse_memory()
     start = time.perf_counter()
@@ -129,7 +129,7 @@ def check_code_version(version: str, where: str) -> None:
 
 
 class _OneThread:
-    """A limit of libraries to a thread, as the order of additions must not depend on threads.
+    """A limit of libraries to one thread, as the order of additions must not depend on threads.
 
     The limit applies to the process. If several threads run calls, as in a worker of Dask, the limit ends with the last thread's run.
     """
@@ -165,12 +165,12 @@ def _libraries() -> ThreadpoolController:
 def reuse_memory() -> None:
     """Keep up to `MOST_KEPT` bytes of freed memory for reuse; do nothing without glibc.
 
-    Arrays up to `LARGEST_REUSED` are kept. Otherwise each array of a chunk costs the page faults of all its memory: half of a task's time,
-    and two thirds under the nanny of a Dask worker, which sets ``MALLOC_TRIM_THRESHOLD_``.
+    The limit for arrays is `LARGEST_REUSED`. Without reuse each array of a chunk costs the page faults of all its memory, which take half
+    of a task's time, and two thirds under the nanny of a Dask worker, which sets ``MALLOC_TRIM_THRESHOLD_``.
     """
     if not sys.platform.startswith("linux"):
         return
-    # musl, for example, has no such function.
+    # Other libraries, such as musl, have no such function.
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, LARGEST_REUSED)

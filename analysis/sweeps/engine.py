@@ -22,14 +22,14 @@ from .rows import EncodedRows
 from .store import SweepStore
 from .workers import WorkerLostError, Workers
 
-# Target duration of a call: long beside its milliseconds of travel, short beside a person's patience.
+# Target duration of a call in seconds, long beside its transfer and short for a waiting user.
 CALL_SECONDS = 0.25
 MOST_TASKS_OF_CALL = 1024
-# Estimates rest on past calls, so a call may be at most this many times as large as the last call.
+# Largest ratio of a call's size to the last call's, because the estimates of durations rest on past calls.
 GROWTH = 8
-# Rows are saved at most this much later, unless more rows come.
+# Largest delay of saving in seconds, unless more rows arrive.
 COMMIT_SECONDS = 0.1
-# Time to wait before another look when no worker can run calls.
+# Seconds between checks while no worker can run calls.
 WAIT_SECONDS = 1.0
 STEP_WIDTH = 60
 
@@ -49,7 +49,7 @@ class Group:
     seconds : float or None
         Recent duration of a task.
     size : int
-        Tasks of the last call.
+        Number of tasks of the last call.
     prepared : Prepared, or a call that returns it, or None
         Preparation of the tasks.
     """
@@ -81,7 +81,7 @@ class PendingGroups:
     Attributes
     ----------
     designs : int
-        Number of different designs, as far as hashes tell.
+        Number of different designs, as counted by their hashes.
     """
 
     def __init__(self, tasks: Sequence[SweepTask], positions: NDArray[np.int64], designs: NDArray[np.int64]) -> None:
@@ -150,11 +150,11 @@ class SweepRun:
     cache : Path
         Folder of designed tables.
     check_code : bool
-        Whether workers may have other software than this process: their results are then refused.
+        Whether workers may have other software than this process, in which case the run refuses their results.
     registered : bytes
         Mechanisms that the script has registered, as `Registry.packed` returns them, for workers; empty if workers do not need them.
     on_step : callable
-        The callback of `run_sweep`.
+        Callback, as in `run_sweep`.
     on_rows : callable
         Called with the rows of each task that is finished, before they are saved.
 
@@ -186,7 +186,8 @@ class SweepRun:
         self._done = len(tasks) - len(positions)
         self._ended: SimpleQueue[Any] = SimpleQueue()
         self._flying: dict[Any, _Flight] = {}
-        # Ready groups, and calls whose process was lost with other calls: each call is retried alone, to find the culprit.
+        # Ready groups, and calls whose process was lost with other calls. Each of these calls is retried alone, to identify the call at
+        # fault.
         self._ready: deque[Group] = deque()
         self._suspects: deque[_Flight] = deque()
         self._saved = 0.0
@@ -229,7 +230,7 @@ class SweepRun:
         return _Flight(group_or_none, [self._tasks[group_or_none.positions[0]]], [])
 
     def _launch(self, flight: _Flight) -> None:
-        # Nothing else reports while the first call runs, nor while `submit` runs a call in this process.
+        # No other step reports progress while the first call runs, or while `submit` runs a call in this process.
         if not self._flying:
             self._say(_step("running" if flight.positions else "preparing", flight.tasks[0]))
         if flight.positions:
@@ -240,7 +241,7 @@ class SweepRun:
         call.add_done_callback(self._ended.put)
 
     def _land(self) -> None:
-        """Wait for a call, take its results, and save them if no other call has come meanwhile."""
+        """Wait for a call, take its results, and save them if no other call has ended meanwhile."""
         try:
             call = self._ended.get(timeout=COMMIT_SECONDS)
         except Empty:
@@ -285,7 +286,7 @@ class SweepRun:
             group.positions.extendleft(reversed(positions))
 
     def _lose(self, flight: _Flight, error: WorkerLostError) -> None:
-        """Retry the tasks of a lost call separately; a task that ran alone is to blame."""
+        """Retry the tasks of a lost call separately; a task that ran alone has failed."""
         if not flight.alone:
             ones = zip(flight.positions, flight.tasks, strict=True) if flight.positions else ()
             self._suspects += [_Flight(flight.group, [task], [position], alone=True) for position, task in ones]

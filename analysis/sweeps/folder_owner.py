@@ -1,4 +1,4 @@
-"""The process that uses a sweep's folder: a lock file names it while it lives."""
+"""The process that uses a sweep's folder, which a lock file names while it lives."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class FolderOwner:
     Attributes
     ----------
     alone : bool
-        Whether other processes are excluded: False on file systems without locks.
+        Whether other processes are excluded; False on file systems without locks.
 
     Raises
     ------
@@ -52,12 +52,12 @@ class FolderOwner:
 
     def leave(self) -> None:
         """Release the folder."""
-        # Remove the file before the lock: afterwards it may be another process's file.
+        # The file must be removed before the lock, since afterwards it may be another process's file.
         self._path.unlink(missing_ok=True)
         self._file.close()
 
     def name(self) -> str:
-        """Return the process named in the file; it is this process, unless locks do nothing here."""
+        """Return the process named in the file, which is this process if locks have an effect."""
         return _named_in(self._path)
 
     def _taken(self) -> IO[bytes]:
@@ -71,7 +71,7 @@ class FolderOwner:
             with suppress(FileNotFoundError):
                 if os.path.samestat(self._path.stat(), os.fstat(file.fileno())):
                     return file
-            # The previous process has removed the file since.
+            # The previous process has removed the file meanwhile.
             file.close()
 
 

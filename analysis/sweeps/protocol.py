@@ -1,4 +1,4 @@
-"""Tasks as seen by the engine of sweeps: anything with a name that makes rows of a table."""
+"""Tasks as the engine of sweeps sees them: named objects that make rows of a table."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -24,14 +24,14 @@ class SweepTask(Protocol):
 
     @property
     def setting(self) -> str:
-        """The task in words, for messages: the same for its repetitions."""
+        """The task in words, for messages, which is the same for its repetitions."""
 
     @property
     def design(self) -> Hashable | None:
         """Key of tasks that share a `prepare`; None if each task prepares for itself."""
 
     def prepare(self, cache: Path | None) -> Any:
-        """Return slow inputs of `run`, which must be possible to pickle.
+        """Return inputs of `run` that take long to compute and can be pickled.
 
         `cache` is a folder for designed tables.
         """

@@ -1,4 +1,4 @@
-"""Rows of a sweep's table: their format, and their way into a parquet file piece by piece."""
+"""Rows of a sweep's table: their format, and writing them to a parquet file in pieces."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ with optional("pyarrow", "tables of results"):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-# Rows of a parquet row group, and so the number of rows in memory.
+# Number of rows of a parquet row group, and so of rows in memory.
 GROUP_ROWS = 2**15
 TYPES = {"none": pa.null(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "text": pa.string()}
 KINDS = ((bool, "bool"), (int, "int"), (float, "float"), (str, "text"))
@@ -30,9 +30,9 @@ class EncodedRows:
     Attributes
     ----------
     layout : str
-        JSON: names of the columns in their order, each with its type: ``"none"``, ``"bool"``, ``"int"``, ``"float"`` or ``"text"``.
+        JSON list of the columns' names in order, each with its type: ``"none"``, ``"bool"``, ``"int"``, ``"float"`` or ``"text"``.
     values : str
-        JSON: the number of rows, and a list of values for each column; a column of equal values has a list of a single value.
+        JSON of the number of rows, and a list of values for each column; a column of equal values has a list of a single value.
     """
 
     layout: str
@@ -69,7 +69,7 @@ def combined_columns(layouts: Iterable[str]) -> dict[str, str]:
 
 
 def write_rows(path: Path, columns: Mapping[str, str], parts: Iterable[tuple[str, str, Mapping[str, Scalar]]]) -> None:
-    """Write tables in turn to a parquet file: each has a layout, values, and constant columns."""
+    """Write tables in turn to a parquet file; each has a layout, values, and constant columns."""
     schema = pa.schema([(name, TYPES[kind]) for name, kind in columns.items()])
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
         for table in _groups(schema, parts):

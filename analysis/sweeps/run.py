@@ -36,7 +36,7 @@ class TaskFailure:
 
     @property
     def message(self) -> str:
-        """The reason in words."""
+        """Reason for the failure in words."""
         # Python's own MemoryError has no text.
         return str(self.error) or ("not enough memory" if isinstance(self.error, MemoryError) else type(self.error).__name__)
 
@@ -49,7 +49,7 @@ class IncompleteSweepError(ValueError):
     failures : tuple of TaskFailure
         The tasks that failed, in their order.
     results_path : Path
-        File with the rows of the others: results, or the index of a grid's tables.
+        File with the rows of the other tasks: results, or the index of a grid's tables.
     total : int
         Number of tasks.
     """
@@ -89,7 +89,7 @@ def run_tasks(
     dask: str | None = None,
     on_step: OnStep = notebook_progress,
 ) -> "pd.DataFrame":
-    """Run the unfinished tasks and return the results of all, as `run_sweep` does.
+    """Run the unfinished tasks as `run_sweep` does, and return the results of all tasks.
 
     Parameters, errors and results are those of `run_sweep`.
 
@@ -98,7 +98,7 @@ def run_tasks(
     DataFrame
         The rows of ``output/results.parquet``.
     """
-    # Callers that only write a table skip this import, which takes a fifth of a second.
+    # The import is local because it takes a fifth of a second, which callers that only write a table do not need.
     import pandas as pd
 
     return pd.read_parquet(run_sweep(tasks, output, workers=workers, cache=cache, dask=dask, on_step=on_step))
@@ -113,11 +113,11 @@ def run_sweep(
     dask: str | None = None,
     on_step: OnStep = notebook_progress,
 ) -> Path:
-    """Run the unfinished tasks and write the table of all.
+    """Run the unfinished tasks and write the table of all tasks.
 
-    Workers' results are saved in ``output/tasks.sqlite`` after a second or after a longer task; a killed sweep resumes there. The results
-    depend only on the tasks and the versions of the software: not on the number of workers, nor on interruptions. Memory grows by some
-    bytes for each task if the sequence makes tasks on demand.
+    Workers' results are saved in ``output/tasks.sqlite`` after a second or after a longer task; a killed sweep resumes from the saved
+    results. The results depend only on the tasks and the versions of the software, not on the number of workers or on interruptions. Memory
+    grows by some bytes for each task if the sequence makes tasks on demand.
 
     Parameters
     ----------
@@ -126,13 +126,13 @@ def run_sweep(
     output : Path
         Folder of the results, which is made if missing. A single sweep may use it at a time.
     workers : int
-        Number of processes; each uses one thread. 1 runs the tasks in this process.
+        Number of processes, each with one thread; 1 runs the tasks in this process.
     cache : Path or None
         Folder of designed tables; None for the user's cache. Workers on other machines must see it under the same name.
     dask : str or None
         Address of a Dask scheduler, such as ``"tcp://10.0.0.1:8786"``; its workers then do the work, and `workers` has no effect.
     on_step : callable
-        Function of the number of finished steps, the number of steps, and a text on the last one; preparations count as steps.
+        Function of the number of finished steps, the number of steps, and a text on the last step; preparations count as steps.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def run_stored(
 def check_workers(workers: int, dask: str | None) -> None:
     """Raise ValueError for a bad number of workers, a bad scheduler address, or missing Dask."""
     check_integer("workers", workers, low=1, high=MOST_WORKERS)
-    # A client of distributed would wait forever, or leave threads that keep the process alive.
+    # For such an address, a client of distributed would wait forever, or leave threads that keep the process alive.
     if dask is not None and not SCHEDULER.fullmatch(dask):
         raise ValueError(f"dask must be the address of a scheduler with its port, such as tcp://127.0.0.1:8786, got {dask!r}")
     if dask is not None:
@@ -221,7 +221,7 @@ def _run_pending(
     if dask is not None:
         # A silent scheduler takes half a minute to fail.
         on_step(0, len(tasks), f"connecting to the scheduler at {dask}")
-    # Calls in this process see its registry.
+    # Calls in this process use its registry.
     registered = b"" if workers == 1 and dask is None else REGISTRY.packed()
     with open_workers(workers, dask) as pool:
         run = SweepRun(

@@ -1,4 +1,4 @@
-"""Sweeps as files: TOML in, a list of tasks out, checked before any work begins."""
+"""Sweeps as TOML files, which are checked and become lists of tasks before any work begins."""
 
 import itertools
 import os
@@ -28,9 +28,10 @@ PROBLEMS_KEPT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class SweepSpec:
-    """Settings to compare: every combination of values, each repeated; fields are the keys.
+    """Settings to compare: all combinations of values, each repeated.
 
-    Clients hold vectors (`dimension` and `norm` are given), numbers (`interval` is) or items (`categories` is).
+    Fields are the keys of the file. Clients hold vectors (with `dimension` and `norm`), numbers (with `interval`) or items (with
+    `categories`).
 
     Attributes
     ----------
@@ -45,11 +46,11 @@ class SweepSpec:
     delta : tuple of float
         Failure probabilities, from 0 to below 1; 0 requires pure privacy. A purely private mechanism meets every delta.
     adjacency : str
-        Adjacency of the guarantees: guarantees of different adjacency are not compared.
+        Adjacency of the guarantees, as a sweep does not compare guarantees of different adjacency.
     dimension : tuple of int
         Lengths of the vectors.
     norm : tuple of float
-        p of the L_p balls that vectors are clipped to, 1 to 64 or infinity.
+        Orders p of the L_p balls that vectors are clipped to, 1 to 64 or infinity.
     interval : tuple of (float, float)
         Intervals that numbers are clipped to.
     categories : tuple of int
@@ -63,7 +64,7 @@ class SweepSpec:
     rounds : tuple of int
         Numbers of rounds that share the budget; the sweep simulates one of them.
     repetitions : int
-        Independent draws of inputs and of messages for each setting.
+        Number of independent draws of inputs and of messages for each setting.
     seed : int
         Root seed of all randomness.
 
@@ -92,7 +93,7 @@ class SweepSpec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a sweep with a task that cannot be stated."""
+        """Raise ValueError for a sweep with an invalid task."""
         self._check_domain_is_one()
         for key in LISTED:
             if key not in MAY_BE_EMPTY:
@@ -111,7 +112,7 @@ class SweepSpec:
         count = len(self.tasks())
         if count > MOST_TASKS:
             raise ValueError(f"a sweep must have at most {MOST_TASKS} tasks, got {count}: ask for fewer values or repetitions")
-        # A task checks its own numbers, so each value is checked once, with the first value of the other lists.
+        # A task checks its own numbers, so one task per value, with the first values of the other lists, checks all values.
         first = tuple(values[0] for values in self._budgets())
         for place, values in enumerate(self._budgets()):
             for value in values:
@@ -122,8 +123,8 @@ class SweepSpec:
     def tasks(self) -> Sequence[MeanTask]:
         """Return the tasks, in an order that depends on the specification only.
 
-        There is a task per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies
-        fastest. Each task is made on demand.
+        There is a task per population, scale, number of clients, ball or interval, budget, mechanism and repetition; repetitions vary
+        fastest. The sequence makes each task on demand.
         """
         # Adjacent tasks share their problem object.
         problem = lru_cache(maxsize=PROBLEMS_KEPT)(self._problem)
@@ -192,8 +193,8 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
     Parameters
     ----------
     document : mapping
-        The document, as `tomllib` returns it. Every key but ``seed``, ``repetitions`` and ``adjacency`` takes one value or a list. An
-        option in a ``[[mechanism]]`` block takes a list, too, for one mechanism per value, and ``"none"`` if it is optional.
+        The document, as `tomllib` returns it. Every key except ``seed``, ``repetitions`` and ``adjacency`` takes one value or a list. An
+        option in a ``[[mechanism]]`` block also takes a list, for one mechanism per value, and ``"none"`` if it is optional.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def read_blocks(
 def _block_combinations(block: Mapping[str, Any], most: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the mechanism's name and the other values of each combination.
 
-    Combinations are counted before they are made.
+    The function counts combinations before it makes them.
     """
     if "name" not in block:
         raise ValueError("name is missing: a mechanism must have one")

@@ -1,6 +1,6 @@
 """A sweep's files on disk: an SQLite file of finished tasks' rows, and the final table.
 
-Checksums detect changed rows. The sound rows of a damaged file are saved to a new file, if the file is at fault and not the machine.
+Checksums detect changed rows. If the file and not the machine is at fault, the sound rows of a damaged file are saved to a new file.
 """
 
 import errno
@@ -31,23 +31,23 @@ from .rows import EncodedRows, combined_columns, write_rows
 DIGEST_BYTES = 16
 # Columns of the tables, by table name.
 COLUMNS: Mapping[str, tuple[str, ...]] = {"results": ("key", "layout", "payload", "checksum"), "layouts": ("name", "layout")}
-# Raise this version when the meaning of rows changes: tasks of another format are run again.
+# Version of the format; raise it when the meaning of rows changes, so that tasks of another format are run again.
 RESULT_FORMAT = "quietbits-sweep/3"
 RESULTS_NAME = "results.parquet"
 STORE_NAME = "tasks.sqlite"
-# Cache of the plan in memory: keys come in no order, and on disk each would cost a read and a write.
+# Size of the plan's cache in memory; keys come in no order, and on disk each key would cost a read and a write.
 PLAN_KIBIBYTES = 2**15
-# Milliseconds to wait for a program that reads the file.
+# Waiting time in milliseconds for a program that reads the file.
 READER_PATIENCE = 10_000
 
 _log = logging.getLogger(__name__)
 Method = TypeVar("Method", bound=Callable[..., Any])
-# Errors of SQLite on a damaged file: names of its tables and columns stand in messages and descriptions, and may no longer be text.
+# Errors of SQLite on a damaged file. Messages and descriptions contain names of tables and columns, which may no longer be text.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-# The machine causes these faults: the disk is full or broken, or the file may not be opened.
+# Codes of faults of the machine, such as a full or broken disk, or a file without permission.
 OF_THE_MACHINE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM)
-# Suffix of the file that replaces a damaged file, until it is whole.
+# Suffix of the file that replaces a damaged file, while it is incomplete.
 REPAIRED = ".repaired"
 
 
@@ -123,8 +123,8 @@ def _naming_the_file(method: Method) -> Method:
 class SweepStore:
     """A sweep's folder: ``tasks.sqlite`` of finished tasks' rows, and ``results.parquet``.
 
-    A single process at a time uses the store in a ``with`` statement. Memory grows by 16 bytes for each task. Rows with a wrong checksum,
-    and unreadable parts of a damaged file, are dropped, with a warning: their tasks count as unfinished.
+    A single process at a time uses the store in a ``with`` statement. Memory grows by 16 bytes for each task. The store drops rows with a
+    wrong checksum, and unreadable parts of a damaged file, with a warning; their tasks count as unfinished.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ class SweepStore:
     ValueError
         If a task occurs twice, in which case no file is made, or another process uses the folder.
     OSError
-        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk: saved rows stay. Methods raise it,
-        too.
+        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk; saved rows stay. Methods also raise
+        this error.
     """
 
     def __init__(self, folder: Path, tasks: Sequence[SweepTask]) -> None:
@@ -183,7 +183,7 @@ class SweepStore:
     def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of unfinished tasks, and a hash of each task's design, 0 for none.
 
-        Tasks of a design follow each other, in the order of the first of them.
+        Tasks of a design follow each other, in the order of each design's first task.
         """
         rows = self._database.execute(
             "SELECT position, design FROM wanted LEFT JOIN store.results USING (key) WHERE results.key IS NULL"
@@ -234,7 +234,8 @@ class SweepStore:
         """Write the rows of all finished tasks to a parquet file in the folder, and return its path.
 
         Rows follow the order of the tasks. Columns are those of all tasks, in order of appearance, then the seed, if rows lack it, and the
-        versions; a column without values has no type. The file has no time and no date: the same tasks and versions give the same bytes.
+        versions; a column without values has no type. The file has no time and no date, so that the same tasks and versions give the same
+        bytes.
         """
         layouts = self._layouts()
         used = self._database.execute("SELECT layout FROM wanted JOIN store.results USING (key) GROUP BY layout ORDER BY min(position)")
@@ -306,8 +307,8 @@ class SweepStore:
     def _attach(self, locking: str = "EXCLUSIVE") -> None:
         execute = self._database.execute
         execute("ATTACH ? AS store", (str(self.path),))
-        # The lock is exclusive from the first access on, unless a program reads the file, so that network file systems can have the
-        # journal, too.
+        # The lock is exclusive from the first access on, unless a program reads the file, because the journal then works on network file
+        # systems, too.
         execute(f"PRAGMA store.locking_mode = {locking}")
         execute("PRAGMA store.journal_mode = WAL")
         execute("PRAGMA store.synchronous = FULL")
@@ -353,7 +354,7 @@ class Repair:
     damaged : Path
         New place of the damaged file.
     kept : int
-        Number of its results in the new file.
+        Number of the damaged file's results in the new file.
     """
 
     damaged: Path
@@ -367,7 +368,7 @@ def is_in_use(error: Exception) -> bool:
 
 def is_of_the_machine(error: Exception, path: Path) -> bool:
     """Return whether a failure to open, read or write a file is the machine's fault."""
-    # A damaged header, too, may mark the file as read-only.
+    # A damaged header may also mark the file as read-only.
     read_only = _code(error) == sqlite3.SQLITE_READONLY and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     return read_only or _code(error) in OF_THE_MACHINE
 

@@ -6,7 +6,7 @@ import pandas as pd
 from ...shown import in_figures, listed, results_first
 from .budgets import with_flags
 
-# Columns that set a problem, beside the mechanism, in the order in which tables show those that vary.
+# Columns that determine a problem, beside the mechanism, in the order in which tables show varying columns.
 SETTINGS = (
     *("population", "nonzero", "scale", "clients", "dimension", "categories", "low", "high", "norm", "clip_norm", "rounds"),
     *("delta", "epsilon"),
@@ -33,12 +33,12 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The settings in their order, with `repetitions`; averages over them: `mean_squared_error` (squared L2 distance of the estimate from
-        the mean of the clipped inputs) with its `standard_error` (missing for one repetition), `unclipped_squared_error`,
-        `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `zero_squared_error` (of answering
-        zero, or the interval's middle), `clipped_share`, `wrapped_coordinates`
-        (missing where nothing is added up modulo M); `ratio_to_central`, the mean squared error over `central_error` (missing where
-        there is no such noise); and `is_reference` and `flag`, which tell rows that do not keep the whole budget (`with_flags`).
+        The settings in their order, with `repetitions`. The averages over repetitions are `mean_squared_error` (squared L2 distance of the
+        estimate from the mean of the clipped inputs) with its `standard_error` (missing for one repetition), `unclipped_squared_error`,
+        `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `zero_squared_error` (of answering zero,
+        or the interval's middle), `clipped_share`, `wrapped_coordinates` (missing where nothing is added up modulo M); `ratio_to_central`
+        is the mean squared error over `central_error` (missing if there is no such noise). `is_reference` and `flag` mark rows that do not
+        keep the whole budget (`with_flags`).
     """
     if results.empty:
         raise ValueError("results must have rows, got none: every task of the sweep has failed")
@@ -55,16 +55,16 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         **{name: averages.get(name, np.nan) for name in AVERAGED.values()},
         clipped_share=measured["clipped"].mean() / summary["clients"],
     )
-    # The column needs a type if no setting has such noise.
+    # The column needs a type, also if no setting has such noise.
     summary["central_error"] = summary["central_error"].astype(float)
     summary = summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
     return with_flags(summary[results_first(summary)])
 
 
 def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
-    """Return sentences on rows that are worse than no data, and on clipped inputs.
+    """Return sentences on rows worse than the answer without messages, and on clipped inputs.
 
-    Each sentence is left out if it has no cases.
+    The list omits sentences without cases.
     """
     sentences = []
     useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]

@@ -27,16 +27,15 @@ from ..random_streams import named_stream
 from ..simulation.mean import central_squared_error, simulate_mean
 from ..simulation.populations import check_inputs, input_chunks
 
-# This option names the folder of designed tables, which changes no result, so it is not a design choice.
+# Name of the option for the folder of designed tables, which changes no result and is no design choice.
 CACHE = "cache"
-# Metrics of a task, in the order of its rows; only modular sums have the last.
+# Metrics of a task, in the order of its rows; only modular sums have the last metric.
 METRICS = (
     *("squared_error", "unclipped_squared_error", "predicted_squared_error", "worst_squared_error", "zero_squared_error", "clipped"),
     "wrapped_coordinates",
 )
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
-# Inputs of the last tasks are kept, up to this many numbers each. This holds ten repetitions of 16 megabytes each, which all mechanisms
-# share.
+# Limits of the kept inputs of the last tasks, which hold ten repetitions of 16 megabytes each that all mechanisms share.
 KEPT_INPUTS, KEPT_NUMBERS = 10, 2**21
 # Cache size for texts of the last designs of a sweep.
 DESIGNS_KEPT = 64
@@ -105,13 +104,13 @@ class MechanismChoice:
     def columns(self, taken: Collection[str]) -> dict[str, Scalar]:
         """Return the design choices as columns of a table whose other columns are `taken`.
 
-        The columns include those of all mechanisms of quietbits.
+        The columns include the design choices of all mechanisms of quietbits.
         """
         named = {COLUMN_OF.get(name, name): value for name, value in self.options}
         return dict.fromkeys(OPTION_COLUMNS) | option_columns(named, taken)
 
     def __str__(self) -> str:
-        """Return the name, with bits, and with the other options that are not the defaults."""
+        """Return the name with the bits and the options that differ from their defaults."""
         values: Values = dict(self.options)
         named = [
             f"{option.name} {values[option.name]}"
@@ -136,7 +135,7 @@ class MeanDesign:
 
 @lru_cache(maxsize=DESIGNS_KEPT)
 def _design_text(design: MeanDesign) -> str:
-    # Default and inapplicable parameters are left out, so that a new parameter does not rename other tasks.
+    # The name omits default and inapplicable parameters, so that a new parameter does not rename other tasks.
     task, options = design.task, {key: value for key, value in design.mechanism.options if value is not None}
     record: dict[str, Any] = {
         DOMAIN_KEYS[type(task.domain)]: asdict(task.domain),
@@ -191,7 +190,7 @@ class MeanTask:
     population : str
         Name of the population, as in `input_chunks`.
     nonzero : int or None
-        Non-zero coordinates of a vector of ``"sparse"`` or ``"sparse-mean"``; None for their default, and for other populations.
+        Number of non-zero coordinates of a vector of ``"sparse"`` or ``"sparse-mean"``; None for their default, and for other populations.
     scale : float
         The population's scale, in clip norms, or in halves of the interval.
     repetition : int
@@ -226,7 +225,7 @@ class MeanTask:
     def data_name(self) -> str:
         """Name of the random stream of the inputs.
 
-        All mechanisms, budgets, and balls or intervals see the same draws.
+        All mechanisms, budgets, balls and intervals share the same draws.
         """
         kind = self.population if self.nonzero is None else f"{self.population}({self.nonzero})"
         clients, domain = self.task.clients, self.domain
@@ -284,7 +283,7 @@ class MeanTask:
         """Build the mechanism, and compute its guarantee."""
         task = self.task
         mechanism = self.mechanism.build(task, cache)
-        # The mechanism caches this variance, which then travels with it to the workers.
+        # The mechanism caches this variance, so that workers need not compute it.
         _ = mechanism.worst_variance
         if task.rounds == 1 and task.sampling is None:
             guarantee = mechanism.guarantee

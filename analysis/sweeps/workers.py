@@ -18,15 +18,15 @@ from joblib.externals.loky.backend import resource_tracker
 
 from .calls import check_code_version
 
-# Processes end after this many idle seconds.
+# Idle time in seconds after which processes end.
 IDLE_SECONDS = 300
 # Seconds between a process's checks that its parent is alive.
 PARENT_SECONDS = 1.0
 # Warning of the process that removes the semaphores of a killed process; users need not see it.
 LEAKED_SEMAPHORES = "ignore:resource_tracker:UserWarning"
-# Calls in flight for each thread of a cluster: a call runs while the next call travels.
+# Number of calls in flight for each thread of a cluster, so that a call runs while the next call travels.
 CALLS_PER_THREAD = 2
-# Seconds between looks at a cluster's workers.
+# Seconds between checks of a cluster's workers.
 POLL_SECONDS = 1.0
 LINEAR_ALGEBRA_THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")}
 
@@ -36,13 +36,13 @@ class WorkerLostError(RuntimeError):
 
 
 class Workers(Protocol):
-    """Anything that runs calls.
+    """Interface of workers, which run calls.
 
-    A call in flight has `add_done_callback`, which calls a function with it, in any thread, when it has ended.
+    A call in flight has `add_done_callback`, which passes the call to a function, in any thread, when it has ended.
     """
 
     def capacity(self) -> int:
-        """Return how many calls should be in flight; 0 without workers."""
+        """Return the number of calls that should be in flight; 0 without workers."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a call; its arguments may include results of calls, as `shared` returns them."""
@@ -86,7 +86,7 @@ class Processes:
         self._count = count
 
     def capacity(self) -> int:
-        """Return the number of processes plus a call, so that no process waits for this process."""
+        """Return the number of processes plus 1, so that no process waits for this process."""
         return self._count + 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -117,7 +117,7 @@ def _executor(count: int) -> ProcessPoolExecutor:
         resource_tracker.ensure_running()
     finally:
         sys.warnoptions.remove(LEAKED_SEMAPHORES)
-    # All sweeps of a process share this executor. joblib's own executor accepts no calls of others.
+    # All sweeps of a process share this executor, as joblib's own executor accepts only joblib's calls.
     return ProcessPoolExecutor(
         max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)
     )
@@ -138,7 +138,7 @@ def _end_with(parent: int) -> None:
 class DaskWorkers:
     """Workers of a Dask scheduler, whose number may change.
 
-    Each worker reports its software at first contact: a worker with other code might not even understand a call.
+    Each worker reports its software at first contact, as a worker with other code might not even understand a call.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -149,7 +149,7 @@ class DaskWorkers:
         self._known = set[str]()
 
     def capacity(self) -> int:
-        """Return two calls for each thread of the cluster, as of a second ago."""
+        """Return two calls for each thread of the cluster, counted at most a second ago."""
         if time.monotonic() - self._asked >= POLL_SECONDS:
             workers = self._connected()
             self._check_software(set(workers) - self._known)
@@ -158,7 +158,7 @@ class DaskWorkers:
         return CALLS_PER_THREAD * self._threads
 
     def _connected(self) -> dict[str, Any]:
-        # After a lost connection nothing can be awaited: a scheduler that comes back has no record of the call.
+        # After a lost connection no call can be awaited, as a scheduler that comes back has no record of the call.
         if self._client.status == "running":
             workers: dict[str, Any] | None = self._client.scheduler_info(n_workers=-1).get("workers")
             if workers is not None:
@@ -166,7 +166,7 @@ class DaskWorkers:
         raise self.gone()
 
     def _check_software(self, addresses: set[str]) -> None:
-        """Refuse workers with other code, or with none to report.
+        """Refuse workers with other code, or without a report of their code.
 
         Workers that leave before they answer are asked again if they come back.
         """
@@ -191,7 +191,7 @@ class DaskWorkers:
     def shared(self, call: Any) -> Any:
         """Return a finished call itself, so that its result travels between workers.
 
-        For any other call, return or raise what `result` does. If the worker that has the result ends, the result is computed again.
+        The method treats any other call as `result` does. If the worker that has the result ends, the result is computed again.
         """
         return call if call.status == "finished" else self.result(call)
 
@@ -206,7 +206,7 @@ class DaskWorkers:
 
 
 def _software_probe() -> Callable[[], str]:
-    """Return a function that is sent as code, because it is no module's attribute.
+    """Return a function that pickle sends as code, because it is no module's attribute.
 
     The probe runs even on workers without this package.
     """
@@ -244,7 +244,7 @@ def open_workers(workers: int, dask: str | None) -> Iterator[Workers]:
 def _silent_dask() -> Iterator[None]:
     """Keep Dask's logs and warnings off the screen.
 
-    A lost scheduler and workers with other software are errors of a single line here.
+    quietbits reports a lost scheduler, and workers with other software, in a single line.
     """
     names = [name for name in logging.Logger.manager.loggerDict if name.partition(".")[0] == "distributed"]
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}

@@ -1,1 +1,1 @@
-"""Tables in bulk: a grid of budgets, sizes, metrics, objectives and intervals; an index."""
+"""Grids of tables over budgets, sizes, metrics, objectives and intervals, with an index."""

@@ -1,4 +1,4 @@
-"""Grids of tables, designed in parallel and written with C headers and an index; resumable."""
+"""Resumable runs of grids, which design tables in parallel and write C headers and an index."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +16,9 @@ INDEX_NAME = "index.parquet"
 def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = notebook_progress) -> Path:
     """Design, certify and write the tables of a grid that are not finished yet.
 
-    Each finished table is written as ``<name>.json`` and ``<name>.h``, and recorded in ``tasks.sqlite`` in the same folder: a killed run
-    resumes there, and writes removed or changed files again. The files depend only on the grid and the versions of the software.
+    Each finished table is written as ``<name>.json`` and ``<name>.h``, and recorded in ``tasks.sqlite`` in the same folder. A killed run
+    resumes from the saved tables, and writes removed or changed files again. The files depend only on the grid and the versions of the
+    software.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str 
     output : Path
         Folder of the tables, which is made if missing. A single run may use it at a time.
     workers, dask, on_step
-        Arguments of `run_tasks`. Workers of a cluster need not see the folder.
+        Workers, scheduler and callback, as in `run_tasks`. Workers of a cluster need no access to the folder.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str 
     Raises
     ------
     ValueError
-        Errors of `run_tasks`; no table is designed then.
+        If `run_tasks` raises it for its arguments; no table is designed then.
     IncompleteSweepError
         If some tables could not be designed; the other tables are written.
     OSError

@@ -1,4 +1,4 @@
-"""Grids of tables as files: TOML in, a list of tasks out, checked before any work begins."""
+"""Grids of tables as TOML files, which are checked and become tasks before any work begins."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,18 +22,18 @@ REQUIRED = ("epsilon", "bits_in", "bits_out")
 
 @dataclass(frozen=True, kw_only=True)
 class TableGrid:
-    """A grid of tables: all combinations of values; fields but `seed` are keys of ``[grid]``.
+    """A grid of tables: all combinations of values.
 
     Attributes
     ----------
     epsilon : tuple of float
         Privacy parameters.
     bits_in, bits_out : tuple of int
-        Bits of the input grid and of a message, 1 to 9.
+        Number of bits of the input grid and of a message, 1 to 9.
     metric : tuple of str or None
-        Arguments of `design_mvu`.
+        Metrics, as in `design_mvu`.
     objective : tuple of str
-        ``"mean"`` or ``"worst"``.
+        Objectives, ``"mean"`` or ``"worst"``.
     interval : tuple of (float, float)
         Interval of the values.
     certify_seconds : float or None
@@ -44,8 +44,8 @@ class TableGrid:
     Raises
     ------
     ValueError
-        If a value is out of range for all others, a value occurs twice, or a list is empty. An infeasible combination fails when its table
-        is designed.
+        If a value is out of range for all other values, a value occurs twice, or a list is empty. An infeasible combination fails when its
+        table is designed.
     """
 
     epsilon: tuple[float, ...]
@@ -83,7 +83,7 @@ class TableGrid:
     def tasks(self) -> Sequence[TableTask]:
         """Return a task for each table, made on demand.
 
-        epsilon varies slowest, the interval fastest.
+        Epsilon varies slowest, and the interval fastest.
         """
         shared = len(self.interval) > 1
 

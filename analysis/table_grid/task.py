@@ -1,4 +1,4 @@
-"""A table of a grid: its design, certificate, files and row of the index."""
+"""A table of a grid with its design, certificate, files and row of the index."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ from ...design.tables.verification import verify_table
 from ...progress import silent
 from ...shown import results_first
 
-# Columns of a task's row with the contents of files, and the columns with the files' names.
+# Columns of a task's row with the contents of files, and columns with the files' names.
 CONTENTS = {"table_text": "file", "header_text": "header"}
 
 
@@ -40,7 +40,7 @@ class TableTask:
     certify_seconds : float or None
         Duration of the search for a bound among tables of as many letters, and for a better table; None without a search.
     shared : bool
-        Whether some tasks differ only in the interval: such tasks share a design.
+        Whether some tasks differ only in the interval, and so share a design.
     """
 
     epsilon: float
@@ -88,7 +88,7 @@ class TableTask:
         return table if self.certify_seconds is None else certify_letters(table, seconds=self.certify_seconds, on_step=silent).best
 
     def run(self, prepared: LookupTable) -> list[dict[str, Scalar]]:
-        """Return a row: the request, the certificate's numbers, and the contents of the files."""
+        """Return a row of the request, the certificate's numbers, and the contents of the files."""
         table = prepared.with_interval(*self.interval)
         verify_table(table)
         text = table_json(table)

@@ -1,4 +1,4 @@
-"""Verification of a folder of tables: every table, its C header, and the index."""
+"""Verification of every table of a folder, its C header, and the index."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class FileFault:
     path : Path
         The file.
     check : str
-        The check that failed: a check of `read_table`; ``"header"`` for a C header that differs from the table's; ``"index"`` for a
-        wrong index; or ``"file"`` for a file that cannot be read.
+        Name of the failed check: a check of `read_table`; ``"header"`` for a C header that differs from the table's; ``"index"`` for a
+        wrong index; or ``"file"`` for an unreadable file.
     detail : str
         Description of the fault.
     """
@@ -57,9 +57,9 @@ class FolderVerification:
 def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> FolderVerification:
     """Verify all tables of a folder from their files alone, in exact arithmetic.
 
-    Every ``.json`` file in it must be a table that `read_table` accepts. Where there is an index, the tables that it lists must be there,
-    with all that it says of them, and their C headers as `export_table` writes them. `on_step` is called as ``on_step(done, total, name)``
-    before each table and after the last.
+    Every ``.json`` file of the folder must be a table that `read_table` accepts. If there is an index, its tables must exist with the
+    values that it states, and with the C headers that `export_table` writes. `on_step` is called as ``on_step(done, total, name)`` before
+    each table and after the last.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Federated training with any mechanism for vectors: models, clients, accounting and grids."""
+"""Federated training with any mechanism for vectors: models, clients, accounts and grids."""

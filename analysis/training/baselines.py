@@ -64,7 +64,7 @@ THRESHOLD = Option(
     MOST_THRESHOLD,
 )
 REACH = Option("reach", str, "What the outermost levels stand for, where bits are below 32.", LARGEST, choices=REACHES)
-# A training fills in these options if an entry has them.
+# Names of options that a training sets if an entry has them.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
 COUNT_DEVIATION = Option("count_deviation", float, "Noise in adaptive clipping's count; filled in by the training.", None, 1e-6, 1e15)
@@ -97,13 +97,13 @@ def _names() -> tuple[str, ...]:
 
 
 def given_for_budget(entry: Entry, values: Values) -> str | None:
-    """Return the parameter's name that replaces a budget, or None if a budget is needed."""
+    """Return the name of the parameter that replaces a budget, or None without such a parameter."""
     stated = entry.in_place_of_budget
     return None if stated is None or values.get(stated.option.name) is None else stated.option.name
 
 
 def needs_budget(entry: Entry, values: Values) -> bool:
-    """Return whether a mechanism is built for an epsilon.
+    """Return whether a mechanism needs an epsilon.
 
     Mechanisms without privacy, or with another parameter in place of the budget, need no epsilon.
     """
@@ -111,7 +111,7 @@ def needs_budget(entry: Entry, values: Values) -> bool:
 
 
 def _without_budget(entry: Entry) -> Entry:
-    """Return a registry entry with the option that may replace its budget, if it has any."""
+    """Return a registry entry with the option that may replace its budget, if there is one."""
     stated = entry.in_place_of_budget
     if stated is None:
         return entry
@@ -134,7 +134,7 @@ class DpRecOverTraining(DpRecMechanism):
     training: DpRecTraining | None = None
 
     def privacy(self) -> Privacy:
-        """Return the account of `DpRecTraining`: proven (``"any-clients"``), or by assumption."""
+        """Return the account of `DpRecTraining`, proven (``"any-clients"``) or by assumption."""
         return super().privacy() if self.training is None else self.training.privacy()
 
 

@@ -1,4 +1,4 @@
-"""The state of a run on disk: written whole, read only if it is this run's and undamaged."""
+"""Checkpoints of a run on disk, which are complete or absent, and checked when read."""
 
 import hashlib
 import io
@@ -25,11 +25,11 @@ class Checkpoint:
     Attributes
     ----------
     path : Path
-        The file; its folder is made if it is not there.
+        Path of the file, whose folder is made if it is missing.
     every : int
         Number of rounds between two checkpoints.
     key : bytes
-        Hash of the run and the software: files of another run or another version are not read.
+        Hash of the run and the software, so that files of another run or version are not read.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class Checkpoint:
     key: bytes
 
     def save(self, arrays: Arrays) -> None:
-        """Save the arrays; a process that is killed meanwhile leaves the file as it was."""
+        """Save the arrays; a process that is killed meanwhile leaves the old file."""
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes a flag by name
         content = buffer.getvalue()

@@ -1,7 +1,7 @@
 """The engine of a training: rounds of clients, sums of their messages, and model updates.
 
-Clients train on the server's model, many at a time; their updates are clipped, encoded and added up chunk after chunk. Downloads are the
-model, or the messages that a client has missed, whichever is shorter.
+Clients train on the server's model, many at a time, and the engine clips, encodes and adds up their updates in chunks. Downloads are the
+model or the messages that a client has missed, whichever is shorter.
 """
 
 import math
@@ -31,11 +31,11 @@ from .models.network import Network, is_random, network_accuracy
 from .plan import TrainingPlan
 from .setting import TrainingSetting
 
-# Numbers in a chunk of clients' updates: two megabytes, which caches hold. Long updates come at least a few clients at a time, up to 32
+# Size of a chunk of clients' updates: two megabytes, which caches hold. Chunks of long updates have at least a few clients, up to 32
 # megabytes.
 CHUNK_NUMBERS, LARGEST_CHUNK = 2**18, 2**22
 FEW_CLIENTS = 32
-# Chunks in memory at once, with the arrays derived from them; and the largest block that raises malloc's threshold, 32 megabytes.
+# Number of chunks in memory at once, with derived arrays, and the largest block that raises malloc's threshold, 32 megabytes.
 CHUNKS_AT_ONCE, LARGEST_KEPT_BLOCK = 4, 2**22 - 2**10
 # Largest total of all clients' numbers for keeping their examples in memory.
 KEPT_NUMBERS = 2**22
@@ -83,7 +83,7 @@ class LayerClipping:
 class MessageSum:
     """The sum of a round's messages at the server, and the bytes of the messages.
 
-    If the law of the sum is known (`SecureSumMechanism.summed_steps`), messages of a secure sum are summed without making each message.
+    If the law of a secure sum is known (`SecureSumMechanism.summed_steps`), the sum is drawn without making each message.
     """
 
     def __init__(self, mechanism: VectorMechanism, further_bits: int = 0) -> None:
@@ -127,9 +127,9 @@ class LocalTraining:
     Attributes
     ----------
     epochs : int
-        Passes over the client's examples; 0: its update is the negative gradient of their mean loss at the server's model.
+        Number of passes over the client's examples; with 0, the update is the negative gradient of their mean loss at the server's model.
     batch : int or None
-        Examples of a step; None for all.
+        Number of examples of a step; None for all examples.
     learning_rate : float
         Learning rate of each step.
     """
@@ -151,7 +151,7 @@ class LocalTraining:
             return self._of_size(network, parameters, *of_each, rng)
         starts = np.cumsum(sizes) - sizes
         updates = np.zeros((len(sizes), len(parameters)))
-        # Clients with the same number of examples are computed together.
+        # Updates of clients with the same number of examples are computed together.
         for size in np.unique(sizes[sizes > 0]).tolist():
             own = np.flatnonzero(sizes == size)
             places = starts[own][:, None] + np.arange(size)
@@ -183,13 +183,13 @@ class LocalTraining:
 class KeptExamples:
     """Clients with their examples in memory, if there are few examples in total.
 
-    Asking for the examples of each client would take long.
+    The class decides by the first client, as counting the examples of each client would take long.
     """
 
     def __init__(self, data: FederatedData) -> None:
         self._data = data
         self._all: Cohort | None = None
-        # The first client's examples show how many there may be in total.
+        # The first client's number of examples gives an estimate of the total.
         numbers = data.clients * max(1, len(data.client_examples(0))) * data.features
         if numbers <= KEPT_NUMBERS:
             self._all = data.cohort(np.arange(data.clients))
@@ -214,8 +214,8 @@ def clients_of_chunk(dimension: int) -> int:
 def keep_memory_of_chunks(dimension: int) -> None:
     """Make the process reuse a chunk's memory for the next chunk.
 
-    glibc's malloc gives free memory back to the system, and takes it again page by page, beyond twice the largest block that has been freed
-    (mallopt(3), ``M_MMAP_THRESHOLD``): without this, pages take longer than the updates of a small model. Elsewhere nothing happens.
+    Beyond twice the largest freed block, glibc's malloc returns free memory to the system and takes it again page by page (mallopt(3),
+    ``M_MMAP_THRESHOLD``), which takes longer than the updates of a small model. Without glibc, the function has no effect.
     """
     np.empty(min(CHUNKS_AT_ONCE * clients_of_chunk(dimension) * dimension, LARGEST_KEPT_BLOCK))
 
@@ -238,7 +238,7 @@ class Downloads:
     """The model that each client has, round after round.
 
     With a history, a returning client gets the messages of all rounds since its model, or the model with the optimiser's memory; lengths
-    are those of the packages of `model_history`. The first model is public, from a seed. Memory grows with the clients that have taken
+    are those of the packages of `model_history`. The first model comes from a public seed. Memory grows with the clients that have taken
     part.
 
     Attributes
@@ -246,9 +246,9 @@ class Downloads:
     by_history : bool
         Whether messages are sent in place of models.
     model_bytes, state_bytes : int
-        Bytes of the parameters, and of the parameters with the optimiser's memory.
+        Number of bytes of the parameters, and of the parameters with the optimiser's memory.
     message_bytes : int
-        Bytes of a message.
+        Number of bytes of a message.
     """
 
     by_history: bool
@@ -290,7 +290,7 @@ class Downloads:
 class Progress:
     """Progress of a training after a round.
 
-    Bytes cover all rounds so far; the accuracy is the last measured accuracy, if any.
+    The bytes are those of all rounds so far; the accuracy is the last measured accuracy, if any.
     """
 
     number: int
@@ -309,9 +309,9 @@ OnRound = Callable[["Federation"], None]
 class Federation:
     """A run of a training.
 
-    The draws of a round depend only on the seed, the run's name and the round's number: a run that continues from a checkpoint ends with
-    the same bits as an uninterrupted run. Memory grows with the model, the test's examples and the clients of a chunk, but not with the
-    total number of clients.
+    The draws of a round depend only on the seed, the run's name and the round's number, so that a run from a checkpoint ends with the same
+    bits as an uninterrupted run. Memory grows with the model, the test's examples and the clients of a chunk, but not with the total number
+    of clients.
 
     Attributes
     ----------
@@ -320,11 +320,11 @@ class Federation:
     plan : TrainingPlan
         The mechanism, and its privacy loss.
     data : FederatedData
-        The clients.
+        Data of the clients.
     seed : int
         Root seed.
     name : str
-        Name of the run, for the messages' randomness: runs with different mechanisms share clients and first models.
+        Name of the run, which keys only the messages' randomness: runs with different mechanisms share clients and first models.
     """
 
     setting: TrainingSetting
@@ -369,7 +369,7 @@ class Federation:
         while self.state.rounds < self.setting.rounds:
             number = self.state.rounds + 1
             try:
-                # Overflowing numbers raise an error at their use.
+                # Overflow causes no warning, as overflowed numbers raise an error at their use.
                 with np.errstate(over="ignore", invalid="ignore"):
                     self._round(number)
             except NotFiniteError as error:
@@ -402,7 +402,7 @@ class Federation:
         shuffles = self._shuffles.at(number)
         for updates, examples in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
             if self._adaptive:
-                # A client without examples sends noise alone and gives no answer about its norm.
+                # A client without examples sends noise alone and does not report on its norm.
                 norms.append(mechanism.ball.norms(updates[examples > 0]))
                 # Updates are scaled to units in which the round's clip norm is the mechanism's clip norm.
                 updates = updates / scale
@@ -413,7 +413,7 @@ class Federation:
         size = clients_of_chunk(self.state.dimension)
         for start in range(0, empty, size):
             messages.add(np.zeros((min(size, empty - start), self.state.dimension)), words)
-        # A trusted server's noise on an empty sum is no message.
+        # The trusted server's noise on an empty sum counts as no message.
         sent = messages.messages if plan.seats is not None else len(clients)
         up = messages.bytes if sent else 0
         down = self._downloads.send(np.unique(clients) if plan.repeats else clients, sent)
@@ -428,13 +428,13 @@ class Federation:
             self.records[name].append(float(value))
 
     def _mean(self, messages: MessageSum, factor: float) -> FloatArray:
-        """Return the mean update, the message sum times a factor, and advance the memory, if any."""
+        """Return the mean update, the message sum times a factor, and advance any memory."""
         measured = messages.total(len(self._memory) or self.state.dimension) * factor
         mean, self._memory = messages.mechanism.decode_remembered(measured, self._memory)
         return mean
 
     def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
-        """Move the clip norm toward the median, by the server's knowledge of the norms."""
+        """Move the clip norm toward the median by the fraction of norms within it."""
         clip, plan = self._clipping.clip_norm, self.plan
         if plan.count is not None:
             fraction = self._counted(plan.count, norms <= clip, words)
@@ -447,7 +447,7 @@ class Federation:
         self._clipping = AdaptiveClipping(self.setting.clip).step(self._clipping, fraction)
 
     def _counted(self, count: NoisyCount, answers: NDArray[np.bool_], words: np.random.Generator) -> float:
-        """Return the noisy fraction of yes by a secure sum; unused seats add noise alone."""
+        """Return the noisy fraction of yes answers by a secure sum; unused seats add noise alone."""
         empty = sample_discrete_gaussian(count.local_sigma, (count.clients - len(answers),), word_source(words))
         total = messages_modulo(empty, 1 << count.bits).sum(keepdims=True, dtype=np.int64)
         if len(answers):

@@ -34,12 +34,12 @@ from .baselines import (
 )
 from .setting import OVERFLOW_SHARE, TrainingSetting
 
-# After the first rounds, consecutive accounted numbers of rounds have this ratio; epsilon in between is rounded up to the next number. The
+# Ratio of consecutive accounted numbers of rounds, after the first rounds; between them, epsilon is that of the next accounted number. The
 # larger ratio is for Poisson-sampled rounds, whose composition takes long.
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
-# Up to this number of rounds, every number of rounds has an account, unless rounds are Poisson-sampled.
+# Number of rounds up to which every number has an account, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
-# The search for noise beside a count ends within this share of the budget, or after this many mechanisms.
+# Share of the budget within which the search for noise beside a count ends, and its largest number of mechanisms.
 BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30
 
 
@@ -54,19 +54,19 @@ class TrainingPlan:
     trust_model : str
         Trust model of `epsilons`.
     seats : int or None
-        Number of clients that share the noise of a secure sum, some of them with nothing to report; None without a secure sum.
+        Number of clients that share the noise of a secure sum, some of them without a report; None without a secure sum.
     count : NoisyCount or None
-        The secure sum by which adaptive clipping asks about norms.
+        Secure sum by which adaptive clipping counts norms within the clip norm.
     count_deviation : float or None
-        Noise of a trusted server in the count of short updates.
+        Standard deviation of a trusted server's noise in the count of updates within the clip norm.
     epsilons : ndarray of shape (rounds,)
         Proven epsilon of the first 1, 2, ... rounds at the setting's delta and adjacency, of sum and count together; an upper bound.
     amplified : ndarray of shape (rounds,) or None
-        Epsilon of a local mechanism against an observer who sees all messages but not their senders; None if sampling amplifies nothing.
+        Epsilon of a local mechanism against an observer who sees all messages but not their senders; None if sampling has no amplification.
     unamplified : ndarray of shape (rounds,) or None
         Epsilon against an observer who knows the participants, if sampling amplifies `epsilons`.
     others : mapping
-        Epsilons of other accounts, by name: accounts without a proof, with an assumption, or for another adjacency.
+        Epsilons of other accounts, by name. These accounts have no proof, need an assumption, or are for another adjacency.
     repeats : bool
         Whether a client that is drawn twice in a round sends two messages.
     """
@@ -84,7 +84,7 @@ class TrainingPlan:
 
     @property
     def message_bits(self) -> float:
-        """Bits of a client's message, including the count's message."""
+        """Number of bits of a client's message, including the count's message."""
         return self.mechanism.bits_per_client + (self.count.bits if self.count is not None else 0)
 
     def built(self) -> dict[str, Scalar]:
@@ -94,7 +94,7 @@ class TrainingPlan:
         """
         mechanism: Any = self.mechanism
         values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism) if field.name != "delta"}
-        # Default values were not calibrated to the budget.
+        # The method omits default values, which were not calibrated to the budget.
         usual = {field.name: field.default for field in fields(mechanism)}
         return {f"built_{name}": value for name, value in values.items() if isinstance(value, (int, float)) and value != usual[name]}
 
@@ -150,7 +150,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
 
 
 def check_training(setting: TrainingSetting, name: str, options: Values) -> None:
-    """Refuse a mechanism and a setting that conflict, as far as can be checked without data.
+    """Refuse a mechanism and a setting whose conflict can be detected without data.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
         try:
             mechanism = entry.mechanism_for(replace(task, epsilon=math.exp(own)), options)
         except InfeasibleError:
-            # The bits cannot hold more noise.
+            # The bits may be too few for more noise.
             if best is None and own >= high - BUDGET_TOLERANCE:
                 raise
             low, own = own, (own + high) / 2
@@ -253,7 +253,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
             high = own
         if 0 <= miss <= BUDGET_TOLERANCE or high - low <= BUDGET_TOLERANCE:
             break
-        # The joint epsilon rises about as fast as the mechanism's own; aim at the middle of the tolerance.
+        # The joint epsilon rises about as fast as the mechanism's own epsilon; the search aims at the middle of the tolerance.
         step = own + miss - BUDGET_TOLERANCE / 2
         own = step if low < step < high else (low + high) / 2
     if best is None:
@@ -310,12 +310,12 @@ def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling:
 
 
 def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
-    """Return the loss of rounds with public sampling; None if sampling amplifies nothing."""
+    """Return the loss of rounds with public sampling; None if sampling has no amplification."""
     return None if sampling is None else _account(privacy, setting, delta, None, sparse=True).epsilons
 
 
 def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:
-    """Return the numbers of rounds to account for: all, or first ones and a geometric sequence.
+    """Return the accounted numbers of rounds: all, or first numbers and a geometric sequence.
 
     The last number is always included.
     """

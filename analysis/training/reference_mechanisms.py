@@ -1,4 +1,4 @@
-"""Mechanisms of trainings only: floats, scalar quantisation, central noise, and noisy signs."""
+"""Mechanisms only of trainings: floats, scalar quantisation, central noise, and noisy signs."""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 # Rounding to float32 may lengthen a vector by a relative 2**-24.
 FLOAT_MARGIN = 1 - 2.0**-20
 FLOAT_BITS, MOST_LEVEL_BITS = 32, 16
-# The outermost levels stand for a client's largest coordinate, or for the public clip norm.
+# Names of the value of the outermost levels: a client's largest coordinate, or the public clip norm.
 LARGEST, CLIP_NORM = "largest-coordinate", "clip-norm"
 REACHES = (LARGEST, CLIP_NORM)
 
@@ -92,7 +92,7 @@ class QuantisedMechanism(SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the largest coordinate as a float32."""
+        """Number of bits of all coordinates, and of the largest coordinate as a float32."""
         return float(self.bits * self.ball.dimension + 32)
 
     @property
@@ -134,8 +134,8 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
     """Round vectors to a few levels without bias, and shorten them to an L2 norm if needed.
 
     A client sends a level of -(2**(bits - 1) - 1) to 2**(bits - 1) - 1 for each coordinate, and the size of a level as a float32. The size
-    is first that of the reach, and is then lowered until the whole vector is within the norm: the point of the ball that is nearest to the
-    rounded vector. The norm holds for the numbers as floats.
+    first matches the reach, and is then lowered until the whole vector is within the norm, at the point of the ball nearest to the rounded
+    vector. The norm holds for the numbers as floats.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
     reach : ndarray of float64, shape (clients,)
         Value of the outermost level, at least the largest coordinate.
     bits : int
-        Bits of a level, at least 2.
+        Number of bits of a level, at least 2.
     norm : float
         Largest norm of the encoded vector.
     words
@@ -164,7 +164,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     """Mechanism of DP-FedAvg: a trusted server adds Gaussian noise to the clipped sum.
 
     Messages are floats of 32 bits, or levels of fewer bits (`rounded_within`): the 8-bit baseline of Triastcyn, Reisser, Louizos 2021,
-    *DP-REC*, appendix D.3. In both cases the server adds up vectors within the clip norm, which is all that the guarantee needs.
+    *DP-REC*, appendix D.3. In both cases the server adds up vectors within the clip norm, on which alone the guarantee rests.
 
     Simulations add the noise with the messages: k messages have a share k / clients of its variance.
 
@@ -173,9 +173,9 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     ball : NormBall
         Ball of the vectors.
     clients : int
-        Number of clients that noise of the stated size is for.
+        Number of clients to which the size of the noise applies.
     noise_multiplier : float
-        Standard deviation of the sum's noise over its L2 sensitivity for the adjacency: a clip norm, or two for ``"replace-one"``.
+        Standard deviation of the sum's noise over its L2 sensitivity for the adjacency, which is a clip norm, or two for ``"replace-one"``.
     delta : float
         Failure probability that `guarantee` is stated at.
     adjacency : str
@@ -183,7 +183,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     count_deviation : float or None
         Standard deviation of the noise in the count of short vectors that the server also releases, for adaptive clipping.
     bits : int
-        Bits of a coordinate: 32 for floats, or 2 to 16 for levels.
+        Number of bits of a coordinate: 32 for floats, or 2 to 16 for levels.
     reach : str
         Value of the outermost levels: ``"largest-coordinate"`` of each vector, or the public ``"clip-norm"``.
     """
@@ -209,7 +209,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def joint_clients(self) -> int:
-        """The number of clients: the server releases only the noisy sum."""
+        """The number of clients, as the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
@@ -222,7 +222,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the level's size as a float32, if there are levels."""
+        """Number of bits of all coordinates, and of the size of levels as a float32, if any."""
         return float(self.bits * self.ball.dimension + (FLOAT_BITS if self._has_levels else 0))
 
     @property
@@ -244,7 +244,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return self._noise_variance + self._worst_rounding
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Return the messages as the server reads them; the first has the chunk's share of noise."""
+        """Return the messages as the server reads them; the first message has the chunk's noise."""
         clipped, source = self.ball.clip(vectors), self.checked_words(words)
         if self._has_levels and len(clipped):
             sent = rounded_within(clipped, self._reaches(clipped), self.bits, l2_radius(self.ball), source)
@@ -257,7 +257,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the noise's variance for each vector, plus a bound on its rounding variance.
 
-        Shortening brings no rounded vector farther away.
+        Shortening moves no rounded vector farther away.
         """
         clipped = self.ball.clip(vectors)
         if not self._has_levels:
@@ -320,7 +320,7 @@ class SignGaussianMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """A bit for each coordinate."""
+        """Number of bits of a message, one bit for each coordinate."""
         return float(self.ball.dimension)
 
     @property
@@ -330,7 +330,7 @@ class SignGaussianMechanism(VectorMechanism):
 
     @property
     def unit(self) -> float:
-        """Vector units per sign: E[sign(x + noise)] is about x over this."""
+        """Factor from signs to the vectors' units: E[sign(x + noise)] is about x divided by it."""
         return self.deviation * math.sqrt(math.pi / 2)
 
     @property

@@ -1,4 +1,4 @@
-"""Grids of trainings, run as a sweep: resumable within each run, with the progress of runs."""
+"""Grids of trainings, run as a sweep that can resume within each run."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from .task import CHECKPOINTS, PROGRESS, TrainingTask
 if TYPE_CHECKING:
     import pandas as pd
 
-# Seconds between two looks at the progress of runs.
+# Seconds between two checks of the progress of runs.
 LOOK_SECONDS = 0.5
 
 
@@ -31,16 +31,17 @@ def run_training(
     dask: str | None = None,
     on_step: OnStep = notebook_progress,
 ) -> Path:
-    """Run the unfinished trainings, from their checkpoints, and write the table of all.
+    """Run the unfinished trainings, from their checkpoints, and write the table of all runs.
 
     Parameters
     ----------
     spec : TrainingSpec
         The grid; `load_training` reads one.
     output : Path
-        Folder of the results; made if it is not there. Final models, float arrays, are in ``output/models``.
+        Folder of the results, which is made if missing. Final models, float arrays, are in ``output/models``.
     workers, cache, dask
-        Arguments of `run_sweep`. Workers of a cluster must see the folder under the same name for runs to be resumable.
+        Workers, folder of tables and scheduler, as in `run_sweep`. Runs can resume only if workers of a cluster see the folder under the
+        same name.
     on_step : callable
         Callback of `run_sweep`; also called from another thread for running trainings.
 
@@ -55,7 +56,7 @@ def run_training(
     Raises
     ------
     ValueError, IncompleteSweepError, DataError, OSError
-        Errors of `run_sweep`.
+        As `run_sweep` raises them.
     """
     for _, setting in spec.runs:
         check_installed(setting.model)
@@ -74,7 +75,7 @@ def run_training_tasks(
 ) -> "pd.DataFrame":
     """Run trainings as `run_tasks` does, interrupted trainings from their checkpoints.
 
-    No final model is kept.
+    The function keeps no final models.
     """
     folder = output.absolute()
     with _keeping_state(folder, on_step) as step:
@@ -86,7 +87,7 @@ def run_training_tasks(
 def _keeping_state(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
     """Report the notes of running trainings, and remove their state once all have ended well.
 
-    The store then has the rows.
+    The store then holds the rows.
     """
     with _looking(folder / PROGRESS, on_step) as step:
         yield step

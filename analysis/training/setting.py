@@ -25,7 +25,7 @@ from .models.network import Network
 
 MOST_POPULATION = 10**12
 KINDS = ("fixed", "poisson", "with-replacement", "passes")
-# Steps of the golden ratio's share of the population spread a pass over the population.
+# Share of the population in a step of a pass; the golden ratio spreads a pass over the population.
 STEP_SHARE = (math.sqrt(5) - 1) / 2
 # Share of delta for rounds with more clients than seats.
 OVERFLOW_SHARE = 1e-6
@@ -46,12 +46,12 @@ class ClientSampling:
     Attributes
     ----------
     kind : str
-        ``"fixed"``: a number of different clients. ``"poisson"``: each client with the same probability. ``"with-replacement"``:
-        independent draws. ``"passes"``: all clients in turn, each once in a pass.
+        Kind of sampling: ``"fixed"`` takes a number of different clients, ``"poisson"`` each client with the same probability,
+        ``"with-replacement"`` independent draws, and ``"passes"`` all clients in turn, each once in a pass.
     population : int
         Number of clients.
     clients_per_round : int
-        Clients of a round, on average with Poisson sampling; number of draws with replacement.
+        Number of clients of a round, on average with Poisson sampling; number of draws with replacement.
     """
 
     kind: str
@@ -97,7 +97,7 @@ class ClientSampling:
     def seats(self, rounds: int, delta: float) -> int:
         """Return the number of clients that share the noise of a secure sum, some without a report.
 
-        With Poisson sampling there are enough seats for the other clients to leave no seat in some round with a probability of at most a
+        With Poisson sampling the seats are so many that the other clients take all seats in some round with a probability of at most a
         millionth of delta. The draw of the other clients does not depend on the client's data. Given that draw, rounds in which the client
         gets a seat have the privacy loss of rounds without a limit, and the remaining rounds cost their probability.
         """
@@ -124,40 +124,40 @@ class TrainingSetting:
     Attributes
     ----------
     data, folder, images, clients, split, dirichlet_alpha, samples
-        Source of the examples (`named_data`), and how they are divided among clients.
+        Source of the examples and their division among clients, as in `named_data`.
     model : str
         Name of the model, as in `network_named`.
     sampling, clients_per_round
         Choice of the clients of a round (`ClientSampling`).
     secret_sampling : bool
-        Whether only the server, or the secure sum, knows the chosen clients: guarantees are then amplified if a proof exists.
+        Whether only the server, or the secure sum, knows the chosen clients, which amplifies guarantees if a proof exists.
     rounds : int
         Number of rounds.
     local_epochs : int
-        Passes of a client over its examples; 0: it sends the negative gradient at the server's model, which is DP-SGD.
+        Number of passes of a client over its examples; with 0, the client sends the negative gradient at the server's model, as in DP-SGD.
     batch : int or None
-        Examples of a client's step; None for all of its examples, as at 0 epochs.
+        Number of examples of a client's step; None for all of its examples, as with 0 epochs.
     client_rate : float
         Learning rate of a client's steps; without effect at 0 epochs.
     server, server_rate, momentum
         Optimiser of the server, ``"sgd"``, ``"momentum"`` or ``"adam"`` (`ServerAdam`, whose beta_1 is `momentum`), and its rates.
     clip, norm : float
-        Norm that updates are clipped to, and its p; without effect on mechanisms that do not clip.
+        Norm that updates are clipped to, and order p of the norm; without effect on mechanisms that do not clip.
     clipping : str
-        ``"flat"``; ``"per-layer"``: each layer to its share of the squared clip norm, by its size; ``"adaptive"``: the clip norm follows
-        the median of the norms, from `clip` on.
+        Kind of clipping: ``"flat"`` clips whole updates; ``"per-layer"`` clips each layer to its share of the squared clip norm, by its
+        size; with ``"adaptive"`` the clip norm starts at `clip` and follows the median of the norms.
     epsilon, round_epsilon : float or None
-        Budget of all rounds, or of one message or sum without amplification. Mechanisms that are built for a budget need exactly one of the
-        two.
+        Budget of all rounds, or of one message or sum without amplification. Mechanisms that are built for a budget need exactly one of
+        these fields.
     delta, adjacency
         Failure probability of all rounds; and the neighbouring relation of data sets. Each client holds a data set.
     precision : int
-        Bits of a number of the model, 32 or 64, in the server's and torch's computations.
+        Number of bits of a number of the model, 32 or 64, in the server's and torch's computations.
     download : str
-        ``"model"``, or ``"history"``: the messages that a client has missed, if these are shorter (DP-REC). A history needs single
-        messages, which a secure sum or a trusted server hides.
+        Download of a client: ``"model"``, or ``"history"`` for the messages that the client has missed, if these are shorter (DP-REC). A
+        history needs single messages, which a secure sum or a trusted server hides.
     evaluate_every : int
-        Rounds between two measurements of the accuracy, which is also measured after the last round.
+        Number of rounds between two measurements of the accuracy, which is also measured after the last round.
     """
 
     data: str = "digits"
@@ -190,7 +190,7 @@ class TrainingSetting:
     evaluate_every: int = 1
 
     def __post_init__(self) -> None:
-        """Check everything that can be checked without data."""
+        """Check the fields as far as possible without data."""
         check_integer("clients", self.clients, low=1, high=MOST_POPULATION)
         check_data(self.data, self.clients, folder=self.folder, images=self.images, split=self.split, samples=self.samples)
         check_real("dirichlet_alpha", self.dirichlet_alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA)

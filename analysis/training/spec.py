@@ -1,4 +1,4 @@
-"""Trainings as files: TOML in, a list of runs out, checked before any mechanism is built."""
+"""Trainings as TOML files, which are checked and become runs before any mechanism is built."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -35,9 +35,9 @@ class TrainingSpec:
     runs : tuple of (TrainedMechanism, TrainingSetting)
         The runs, all different.
     seeds : tuple of int
-        Root seeds: each run is done with each of them.
+        Root seeds, with each of which every run is done.
     checkpoint_every : int
-        Rounds between two checkpoints of a run.
+        Number of rounds between two checkpoints of a run.
     """
 
     runs: tuple[tuple[TrainedMechanism, TrainingSetting], ...]
@@ -82,7 +82,7 @@ def parse_training(document: Mapping[str, Any]) -> TrainingSpec:
     document : mapping
         The document, as `tomllib` returns it: fields of `TrainingSetting`, each with one value or a list of values, ``seed``,
         ``checkpoint_every``, and blocks ``[[mechanism]]`` with a ``name``, the mechanism's options, and settings that differ for it. Lists
-        stand for all combinations, and ``"none"`` for leaving out what may be left out.
+        stand for all combinations, and ``"none"`` for omitting an optional value.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _run_reader() -> Callable[[str, dict[str, Any]], tuple[TrainedMechanism, Tra
         training: dict[str, Any] = {
             key: None if key in MAY_BE_NONE and value == NONE else _as_kept(key, value) for key, value in values.items() if key in KEYS
         }
-        # The option converts the number to its own type: 1 and 1.0 give the same task and random stream.
+        # The option converts the number to its own type, so that 1 and 1.0 give the same task and random stream.
         options = {key: by_name[key].check(value) if key in by_name else value for key, value in values.items() if key not in KEYS}
         check_keys("a training", training, KEYS, REQUIRED)
         # The key is a text, because values of unknown options may have any type.

@@ -27,14 +27,14 @@ VARIED = (
 )
 # Settings that state a budget; tables show the epsilon of all rounds instead.
 OF_A_BUDGET = ("target_epsilon", "round_epsilon")
-# Settings that must be equal where accuracies are compared; the others are choices of a training.
+# Settings that must be equal for a comparison of accuracies; other settings are choices of a training.
 PROBLEM = ("data", "split", "dirichlet_alpha", "clients")
 # Columns that differ between seeds of a setting.
 OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "messages", "bytes_up", "bytes_down")
 
 
 def short_value(value: object) -> str:
-    """Return a setting or result as tables show it."""
+    """Return a setting or result as short text for tables."""
     if value is None or value != value:
         return "\N{EN DASH}"
     if isinstance(value, bool | np.bool_):
@@ -61,7 +61,8 @@ def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The settings in their order, with `epsilon` after the last round, `megabytes_up` and `megabytes_down` of all rounds, on average.
+        The settings in their order, with average `epsilon` after the last round, and average `megabytes_up` and `megabytes_down` of all
+        rounds.
     """
     if results.empty:
         raise ValueError("results must have rows, got none: every training has failed")
@@ -85,7 +86,7 @@ def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
 def with_budget_flags(summary: pd.DataFrame) -> pd.DataFrame:
     """Return a summary with the columns of `with_flags`, and the budget as `epsilon`.
 
-    The budget is the target of all rounds, or the epsilon of all rounds where noise or a single round's epsilon is given.
+    The budget is the target of all rounds, or the epsilon of all rounds if the setting states noise or a single round's epsilon.
     """
     budget = summary["target_epsilon"].astype(float).fillna(summary["epsilon"])
     return with_flags(summary.assign(realised_epsilon=summary["epsilon"], realised_delta=summary["delta"], epsilon=budget))

@@ -71,7 +71,7 @@ class TrainedMechanism:
 
 @dataclass(frozen=True)
 class NoPlan:
-    """Error: no mechanism keeps the budget for a model of this dimension, for the stated reason."""
+    """Record that no mechanism keeps the budget for a model of some dimension, with the reason."""
 
     dimension: int
     reason: str
@@ -90,9 +90,9 @@ class TrainingTask:
     seed : int
         Root seed.
     folder : Path or None
-        Folder of checkpoints and progress; it changes no result.
+        Folder of checkpoints and progress notes, which changes no result.
     checkpoint_every : int
-        Rounds between two checkpoints; changes no result.
+        Number of rounds between two checkpoints, which changes no result.
     keeps_model : bool
         Whether the final model is written to the folder.
     keeps_infeasible : bool
@@ -115,7 +115,7 @@ class TrainingTask:
 
     @property
     def stream(self) -> str:
-        """Name of the random stream of the messages, which is the mechanism's stream."""
+        """Name of the random stream of the messages."""
         return str(self.mechanism)
 
     @property
@@ -149,7 +149,7 @@ class TrainingTask:
             raise
 
     def run(self, prepared: TrainingPlan | NoPlan) -> list[dict[str, Scalar]]:
-        """Train, from the checkpoint if there is one, and return a row for each round."""
+        """Train, from a checkpoint if one exists, and return a row for each round."""
         if isinstance(prepared, NoPlan):
             row = self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}
             return [{name: row[name] for name in results_first(row)}]

@@ -1,7 +1,8 @@
 """Sketches in a secure sum with a threshold on the noisy sum, and an error memory.
 
-Appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*: "we further attempt to threshold low values in the sketch ... we keep track of the zero-d values in an error term".
+The mechanism is that of appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in
+Differentially Private Federated Learning*: "we further attempt to threshold low values in the sketch ... we keep track of the zero-d values
+in an error term".
 """
 
 from dataclasses import dataclass
@@ -20,15 +21,15 @@ from ...design.transforms.thresholding import MOST_THRESHOLD, threshold_with_mem
 class ThresholdedSketchedSum(SketchedSum):
     """A secure sum of sketches whose noisy mean loses its small coordinates before decoding.
 
-    Messages, noise and guarantee are those of `SketchedSum`: the server's processing keeps the sum's privacy. `variance` and the other
-    stated errors are those of `SketchedSum`, too, and do not count the zeroed coordinates. The memory belongs to the training, which adds
+    Messages, noise and guarantee are those of `SketchedSum`, as the server's processing keeps the sum's privacy. `variance` and the other
+    stated errors are also those of `SketchedSum`, and do not count the zeroed coordinates. The memory belongs to the training, which adds
     it to the next round's mean of sketches and therefore keeps a sketch for all rounds. (Models then depend on the sketch's public seed,
     which affects accuracy but not privacy.)
 
     Attributes
     ----------
     threshold : float
-        Coordinates are zeroed below this many root mean squares of the mean of sketches and the memory together; 0 keeps all.
+        Threshold below which coordinates are zeroed, in root mean squares of the mean of sketches plus the memory; 0 keeps all coordinates.
     """
 
     threshold: float = 1.0

@@ -1,1 +1,1 @@
-"""Mechanisms of the central trust model, the references for mechanisms with less trust."""
+"""Mechanisms of the central trust model, which are references for all other trust models."""

@@ -1,8 +1,8 @@
 """Project and perturb: a trusted server adds Gaussian noise to the sum of sketches.
 
-Lemma 5.1 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*: the error of compression without the rounding and wrapping of a secure sum. The mechanism is a reference for comparisons, not
-for releases: its noise is in floating point.
+The mechanism is that of lemma 5.1 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in
+Differentially Private Federated Learning*. It has the error of compression without the rounding and wrapping of a secure sum. It is a
+reference for comparisons, not for releases: its noise is in floating point.
 """
 
 import math
@@ -83,7 +83,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     @property
     def joint_clients(self) -> int:
-        """Number of clients: the server releases only the noisy sum."""
+        """Number of clients, as the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 NEEDS_DELTA = "delta must be above 0 for this account"
 # Largest number of uses of a privacy loss distribution that a grid composes.
 MOST_COMPOSITIONS = 20_000
-# Bound on the delta that the Fourier transform of a composition leaves out, for each use. dp-accounting does not count this error;
-# differences of 1e-17 and 2e-17, up and down, were measured against exact composition.
+# Bound per use on the delta that the Fourier transform of a composition omits. dp-accounting does not count this error; measured
+# differences from exact composition are 1e-17 and 2e-17, in both directions.
 FOURIER_ERROR = 2e-15
 
 SampledCurve = Callable[[RenyiCurve, Sampling], RenyiCurve]
 EpsilonByLoss = Callable[[int, float], float | None]
-"""Epsilon as a function of rounds and delta, errs upward; None where it is too expensive, or delta too small for it."""
+"""Upper bound on epsilon as a function of rounds and delta; None where it is too expensive, or delta too small for it."""
 
 
 class ComposableLoss(Protocol):
@@ -76,7 +76,8 @@ def renyi_account(
     Parameters
     ----------
     curve : callable
-        Function that computes the divergences of one round, on demand and once; a lazy curve if each order takes long.
+        Function that returns the Rényi curve of one round; it is called on demand, at most once, and returns a lazy curve if each order
+        takes long.
     adjacency : str
         Adjacency of the account.
     name, assumes
@@ -186,8 +187,8 @@ def amplified_rounds(
 def composed_singles(single: Callable[[float], EpsilonBound], delta: float, rounds: int) -> EpsilonBound:
     """Return the bound of several rounds from the bound of one round, by `composed_rounds`.
 
-    Both bounds are functions of delta; half of delta is spent on either part. The result is never below the bound of one round, which may
-    be loose for a tiny epsilon.
+    Both bounds are functions of delta; the rounds and their composition each use half of delta. The result is never below the bound of one
+    round, which may be loose for a tiny epsilon.
     """
     whole = single(delta)
     if rounds == 1 or math.isinf(whole.epsilon):
@@ -227,7 +228,7 @@ def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_befor
     delta : float
         Failure probability, above 0 and below 1.
     composed_before : int
-        Uses that the distribution itself is composed of.
+        Number of uses that the distribution itself composes.
     """
     allowed = delta - FOURIER_ERROR * times * composed_before
     if times > MOST_COMPOSITIONS or allowed < delta / 2:

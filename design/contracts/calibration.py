@@ -11,10 +11,10 @@ from .accounts import pure_privacy
 from .mechanism import Mechanism
 from .task import Budget
 
-# Largest distance of a continuous epsilon below its target; relative below epsilon 1.
+# Largest distance of a continuous epsilon below its target; below epsilon 1 the distance is relative.
 TOLERANCE = 1e-6
-# Epsilon near zero is a steep function of the parameter for a large delta: only a jump at this scale counts as a jump. Accounts of sampled
-# rounds take longer and do jump, so they have a coarser scale.
+# Relative scales of jumps. For a large delta, epsilon near zero is a steep function of the parameter, and only a step at this scale counts
+# as a jump. Accounts of sampled rounds take longer and do jump, so their scale is coarser.
 JUMP, SAMPLED_JUMP = 1e-13, 1e-6
 # Range of the pure epsilon of one round.
 SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON = 1e-6, 100.0
@@ -31,7 +31,7 @@ def calibrate_parameter(
     shown: Callable[[float], float] = float,
     pure: bool = False,
 ) -> float:
-    """Return the largest argument at which a rising epsilon is within the budget; a lower bound.
+    """Return the largest argument at which a rising epsilon is within a budget, rounded down.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def calibrate_parameter(
 
 
 def per_round_epsilon(budget: Budget) -> float:
-    """Return the largest pure epsilon of one round that keeps a budget; a lower bound.
+    """Return the largest pure epsilon of one round that keeps a budget, rounded down.
 
     A single round gets the whole epsilon: purely private mechanisms state their guarantee at delta = 0.
     """
@@ -110,7 +110,7 @@ def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float
         try:
             mechanism = build(per_round)
         except InfeasibleError as error:
-            # The error names an epsilon that the user did not type.
+            # The error names an epsilon that the user did not type, so the message adds the budget's epsilon.
             raise InfeasibleError(
                 f"{error}, in each of the {budget.rounds} rounds that together have epsilon = {budget.epsilon:g}"
             ) from error

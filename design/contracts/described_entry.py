@@ -8,7 +8,7 @@ from .norm_ball import NormBall
 
 # Headings of `DescribedEntry.listed`.
 LISTED = ("name", "trust model", "clients hold", "adjacency", "what it does")
-# The warning of `Entry.on_real_numbers` about a guarantee.
+# Warning about the guarantee of an entry whose mechanism is on real numbers.
 REAL_NUMBERS = (
     "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
     "a reference for comparisons, not for releases"
@@ -16,7 +16,7 @@ REAL_NUMBERS = (
 
 
 class DescribedEntry:
-    """The words of a registry's `Entry`."""
+    """The description of a registry entry, as texts and rows of lists."""
 
     def listed(self) -> tuple[str, ...]:
         """Return the row of a list of mechanisms, under the headings `LISTED`."""
@@ -25,7 +25,7 @@ class DescribedEntry:
         return own.name, own.trust_model, held, ", ".join(own.adjacencies), own.title
 
     def described(self) -> dict[str, str]:
-        """Return everything about the entry, by what it is; options are those of commands."""
+        """Return all facts about the entry by their names; options are named as in commands."""
         own: Any = self
         text = {"title": own.title, "paper": own.paper}
         if own.use:
@@ -48,7 +48,7 @@ class DescribedEntry:
 
 
 def _held(entry: Any) -> str:
-    """Return what clients hold in words, if they hold no numbers."""
+    """Return the kind of clients' inputs in words, unless the inputs are numbers."""
     if NormBall not in entry.domains:
         return "items"
     return "vectors" if entry.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"

@@ -1,6 +1,6 @@
 """Domains of clients' inputs: numbers of an interval, and items of a list.
 
-The ball of vectors is in `norm_ball`.
+The module `norm_ball` has the third domain, a ball of vectors.
 """
 
 import math
@@ -18,7 +18,7 @@ from .norm_ball import NormBall
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers from low to high; a value outside counts as the nearer end."""
+    """An interval of numbers; clipping moves values outside to the nearer end."""
 
     low: float = 0.0
     high: float = 1.0
@@ -97,7 +97,7 @@ class Categories:
 
     @property
     def middle(self) -> float:
-        """The estimate of a server that receives no message: all items are equally frequent."""
+        """The estimate of a server without messages, in which all items are equally frequent."""
         return 1 / self.size
 
     def ball(self, adjacency: str) -> NormBall:

@@ -101,8 +101,8 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
 def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: str) -> Account:
     """Return the account ``"near-gaussian"``, for all clients or for a secret sample of clients.
 
-    For sampled rounds the account takes the lesser of two bounds: by sampled Gaussian noise, and by (epsilon, delta)-private rounds. Noise
-    `of_a_pair` has only the second bound for samples of a fixed size.
+    For sampled rounds the account is the lesser of two bounds: one from sampled Gaussian noise, the other from amplified (epsilon,
+    delta)-private rounds. For samples of a fixed size, noise with `of_a_pair` has only the second bound.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: 
     adjacency : str
         Adjacency of the account.
     too_little : str
-        Reason to state if the noise has no bound.
+        Reason that the account states if the noise has no bound.
     """
 
     def everyone(delta: float, rounds: int = 1) -> EpsilonBound:
@@ -171,14 +171,14 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     clients : int
         Number of clients, which is public.
     epsilon, delta : float
-        Guarantee that the noise gives, as in `VectorGaussianMechanism.of_epsilon`.
+        Guarantee of the noise, as in `VectorGaussianMechanism.of_epsilon`.
     adjacency : str
         ``"replace-one"``: the sum moves by at most the ball's diameter; ``"add-or-remove-one"``: by at most its radius.
 
     Returns
     -------
     float
-        ``dimension * (noise_multiplier * sensitivity / clients)**2``, in squared units of the vectors; errs upward, by a relative 2e-9.
+        ``dimension * (noise_multiplier * sensitivity / clients)**2``, in squared units of the vectors, too large by a relative 2e-9.
 
     Raises
     ------

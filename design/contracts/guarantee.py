@@ -7,9 +7,9 @@ from ...arguments import check_choice
 from ...errors import InfeasibleError
 
 ADJACENCIES = ("replace-one", "add-or-remove-one")
-# The order is from no trusted party to a trusted server.
+# The trust models are in order, from no trusted party to a trusted server.
 TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
-# Doubled for replace-one adjacency, a guarantee above this epsilon permits any mechanism for every delta above 1e-304.
+# Largest epsilon that is doubled for replace-one adjacency. A larger epsilon permits any mechanism at every delta above 1e-304.
 LARGEST_DOUBLED = 700.0
 
 

@@ -33,7 +33,8 @@ def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
 
     The account ``"basic"`` adds up epsilons of the releases at equal parts of delta. The account ``"rdp"`` adds up Rényi divergences. The
     account ``"near-gaussian"`` joins Gaussian noises of multipliers z_i to noise of multiplier ``sum(z_i**-2)**(-1/2)``. The last two exist
-    if every release has such an account. Only guarantees of the releases count. Each account amplifies the joint release, not its parts.
+    if every release has such an account. Only proven accounts of the releases count. Each account amplifies the joint release, not its
+    parts.
 
     Parameters
     ----------

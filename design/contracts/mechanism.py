@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Rounding error that computed frequencies may have.
 FREQUENCY_ROUNDING = 1e-9
-# Range of epsilon of mechanisms with closed formulas, wider than that of tables, which a solver designs.
+# Range of epsilon of mechanisms with closed formulas; tables, which a solver designs, have a narrower range.
 EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
 
 
@@ -43,8 +43,8 @@ class Error:
     wrap_probability : float
         Upper bound on the probability that a modular sum wraps around; `variance` leaves wrap-around out.
     shared : float
-        Expected squared error that all clients of a round share, such as the error of a common sketch, over public randomness that is new
-        in each round: more clients do not lower it, but more rounds do.
+        Expected squared error that all clients of a round share, such as the error of a common sketch. The expectation is over public
+        randomness that is new in each round: more rounds lower this error, more clients do not.
     """
 
     variance: float
@@ -121,7 +121,7 @@ class Mechanism(ShownFields, ABC):
     def bias_bound(self) -> float:
         """Upper bound on the norm of the estimate's bias; 0.0 for an unbiased mechanism.
 
-        Inputs must not depend on public seeds. Some mechanisms average the bias over their public seed, and document it.
+        Inputs must not depend on public seeds. Some mechanisms average the bias over their public seed, as their documentation states.
         """
         return 0.0
 
@@ -273,9 +273,9 @@ class Mechanism(ShownFields, ABC):
 
     @property
     def vector_mechanism(self) -> "Mechanism":
-        """The mechanism that has the parameters.
+        """The mechanism whose fields are the parameters.
 
-        The result is the mechanism for vectors if numbers are sent as vectors, and otherwise the mechanism itself.
+        The value is the mechanism for vectors if numbers are sent as vectors, and otherwise the mechanism itself.
         """
         return self
 
@@ -404,7 +404,8 @@ class FrequencyMechanism(Mechanism):
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
         """Return the standard error of each estimated frequency, for true frequencies.
 
-        Estimates are no true frequencies: they may be negative, and their sum is noisy. `estimate` returns their standard errors.
+        Estimated frequencies are no valid argument, since they may be negative and their sum is noisy; `estimate` returns the standard
+        errors of estimates.
         """
         shares = check_frequencies(frequencies)
         return np.asarray(np.sqrt((shares * self.holder_variance + (1 - shares) * self.other_variance) / clients))
@@ -421,8 +422,8 @@ class FrequencyMechanism(Mechanism):
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:  # noqa: ARG002
         """Return likely true frequencies, at which standard errors are computed.
 
-        Items above the noise keep their estimates. The other items share the rest of 1, by a projection: frequencies that are truncated at
-        0 individually have too large a sum, and so too large standard errors.
+        Items above the noise keep their estimates. The other items share the remainder of 1, by a projection: frequencies that are
+        truncated at 0 individually have too large a sum, and so too large standard errors.
         """
         return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
 
@@ -439,7 +440,7 @@ class FrequencyMechanism(Mechanism):
         standing = np.where(decoded > threshold, decoded, 0.0)
         sums = standing.sum(axis=1)
         standing *= (totals / np.maximum(np.maximum(sums, totals), 1e-300))[:, None]
-        # The value lies so far below all other frequencies that it gets no share.
+        # This value lies so far below all other frequencies that the projection gives it no share.
         lowest = float(decoded.min()) - 2.0
         others = project_onto_simplex(np.where(decoded > threshold, lowest, decoded), np.maximum(totals - sums, 0.0))
         return np.where(decoded > threshold, standing, others)
@@ -491,11 +492,11 @@ class VectorMechanism(Mechanism):
 class SecureSumMechanism(Mechanism):
     """A mechanism whose server sees only the sum of all clients' messages modulo M.
 
-    Derive from it beside the class of the domain, such as `VectorMechanism`, which comes after it.
+    A mechanism derives from this class and, after it, from the class of its domain, such as `VectorMechanism`.
 
-    A message is the return value of `noisy_steps`, modulo M. The sum of messages determines the sum of the whole numbers if the latter lies
-    in the range of M numbers that `recovered_steps` chooses from; otherwise the sum wraps around, which `wrap_probability` bounds.
-    `clients` is the number of clients whose noise the guarantee rests on.
+    A message is the return value of `noisy_steps`, modulo M. The sum of messages determines the sum of the whole numbers if this sum is in
+    the range of M numbers that `recovered_steps` chooses from. Otherwise the sum wraps around, with a probability that `wrap_probability`
+    bounds. `clients` is the number of clients whose noise the guarantee rests on.
     """
 
     clients: int
@@ -503,7 +504,10 @@ class SecureSumMechanism(Mechanism):
     @property
     @abstractmethod
     def modulus(self) -> int:
-        """The modulus M, from 2 to 2**62: a message's coordinate takes log2(M) bits."""
+        """The modulus M, from 2 to 2**62.
+
+        A message's coordinate takes log2(M) bits.
+        """
 
     @property
     @abstractmethod
@@ -512,7 +516,7 @@ class SecureSumMechanism(Mechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a message, ``padded_dimension * log2(M)``, without secure aggregation's overhead."""
+        """Number of bits, ``padded_dimension * log2(M)``, without secure aggregation's overhead."""
         return self.padded_dimension * math.log2(self.modulus)
 
     @property
@@ -529,7 +533,7 @@ class SecureSumMechanism(Mechanism):
 
     @property
     def joint_clients(self) -> int:
-        """The number of clients: the server sees only the sum of their messages."""
+        """The number of clients, as the server sees only the sum of their messages."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
@@ -544,7 +548,7 @@ class SecureSumMechanism(Mechanism):
     def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return the sum of `noisy_steps` over a chunk's clients, for simulations.
 
-        Mechanisms that can draw the sum from its distribution do so, without a message of each client.
+        Mechanisms draw the sum from its distribution, if they can, without each client's message.
         """
         return np.asarray(self.noisy_steps(inputs, words).sum(axis=0))
 

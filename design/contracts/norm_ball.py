@@ -14,7 +14,7 @@ from ..transforms.dithering import finite_values
 from .options import check_parameters, parameter
 
 LARGEST_CLIP_NORM = 1e100
-# Sums of squares between these numbers have neither overflowed nor lost a significant part.
+# Limits between which sums of squares have neither overflowed nor lost significant digits.
 LEAST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 
 
@@ -39,7 +39,7 @@ class NormBall:
     dimension : int
         Length of the vectors, at least 1.
     norm : float
-        p of the L_p norm, from 1 to 64 or infinity; a text such as ``"inf"`` is parsed as on the command line.
+        Order p of the L_p norm, from 1 to 64 or infinity; a text such as ``"inf"`` is parsed as on the command line.
     clip_norm : float
         Largest norm that a vector keeps, in the vectors' units; above 0.
 
@@ -105,11 +105,11 @@ class NormBall:
 
     @property
     def middle(self) -> float:
-        """Every coordinate of the estimate of a server that receives no message."""
+        """Value of each coordinate of the estimate of a server that receives no message."""
         return 0.0
 
     def ball(self, adjacency: str) -> "NormBall":  # noqa: ARG002
-        """Return the ball itself: a trusted server's Gaussian noise is for its vectors."""
+        """Return the ball itself, as a trusted server's Gaussian noise is for its vectors."""
         return self
 
     def clipped_count(self, vectors: ArrayLike) -> int:

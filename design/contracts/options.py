@@ -23,13 +23,13 @@ class Required:
     """The default of an option that must be given."""
 
     def __repr__(self) -> str:
-        """Return the text that help texts show."""
+        """Return the text for help texts."""
         return "required"
 
 
 REQUIRED = Required()
 Made = TypeVar("Made")
-# Fractional bits of messages have rounding errors up to this factor.
+# Factor that covers the rounding errors of fractional bits of messages.
 BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
 """The text for None on the command line and in TOML files: the default of an option without a value."""
@@ -48,10 +48,10 @@ class Option:
     help : str
         Help text of one line.
     default : object
-        Default value; `REQUIRED` for a mandatory option. None, which TOML and ``--option NAME=VALUE`` write as ``none``, needs a help text
-        that explains it.
+        Default value; `REQUIRED` for a mandatory option. The default None, which TOML and ``--option NAME=VALUE`` write as ``none``, needs
+        an explanation in the help text.
     low, high : float
-        Range of a number; infinite on both sides if the user of the value checks the range.
+        Range of a number; infinite on both sides if the code that uses the value checks the range.
     unit : str
         Unit of a number, such as ``"bits"``.
     choices : tuple of str
@@ -65,7 +65,7 @@ class Option:
     at_most : str
         Name of another parameter, or of a sampling's field such as ``"population"``, that bounds the number from above if both are given.
     numeric : bool
-        Whether a number may take the place of the text: p of a norm, which may be ``"inf"`` or ``"l2"``.
+        Whether a number may replace the text, as for the order of a norm, which may be 2, ``"inf"`` or ``"l2"``.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Option:
 
     def within(self, message_bits: float, dimension: int) -> Any:
         """Return the default for a budget of bits of a message, in the option's range."""
-        # A budget of whole bits per coordinate was multiplied by the number of coordinates.
+        # A budget of whole bits per coordinate has been multiplied by the number of coordinates.
         allowed = message_bits if self.budget == "message" else float(math.floor(message_bits / dimension * BITS_ROUNDING))
         if self.budget == "at most":
             allowed = min(allowed, self.default)
@@ -185,7 +185,7 @@ PARAMETER = "parameter"
 
 @dataclass(frozen=True)
 class _Parts:
-    """A field whose value is a record with its own parameters."""
+    """Mark of a field whose value is a record with its own parameters."""
 
     kind: type
     changes: Mapping[str, Mapping[str, Any]]
@@ -206,7 +206,7 @@ def parameter(
     at_most: str = "",
     numeric: bool = False,
 ) -> Any:
-    """Declare a field of a dataclass as a parameter: range, option, TOML key and help.
+    """Declare a field of a dataclass as a parameter with its range, option, TOML key and help.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The privacy of a mechanism: named accounts, whose least proven one is the guarantee."""
+"""The privacy of a mechanism: named accounts, and the guarantee by the least proven account."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -70,8 +70,8 @@ class NearGaussianNoise:
         argument is a function of the multiplier of one round and of delta, or None for rounds in which every client takes part.
     of_a_pair : bool
         Whether the bound holds only for two vectors of the same client, because the same random numbers round both, or because of the
-        coordinates in which they differ. A sample of a fixed size may contain another client's vector instead: such noise is amplified
-        round by round.
+        coordinates in which they differ. In a sample of a fixed size, another client's vector may replace the client's, so such noise is
+        amplified round by round.
     """
 
     epsilon: "Callable[[float, int, GaussianEpsilon | None], float | None]"
@@ -82,8 +82,8 @@ class NearGaussianNoise:
 class _LeastOfSampled:
     """The least bound for rounds with secret samples.
 
-    Given the samples, rounds reveal no more than rounds with all clients, and no more than the rounds in which a client takes part; the
-    latter are few, except with probability delta / 2.
+    Given the samples, sampled rounds reveal no more about a client than rounds with all clients. They also reveal no more than the rounds
+    in which the client takes part, which are few, except with probability delta / 2.
     """
 
     bound: Bound
@@ -158,7 +158,7 @@ class Account:
 
     @property
     def is_guarantee(self) -> bool:
-        """Whether the bound is a guarantee: proven, and without assumptions."""
+        """Whether the bound is a guarantee, which is proven and without assumptions."""
         return self.proven and self.assumes is None
 
 
@@ -300,7 +300,7 @@ class Privacy:
     Attributes
     ----------
     trust_model : str
-        The observer that the accounts are against: ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
+        Trust model, which determines the observer: ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     accounts : tuple of Account
         The accounts, with different names for each adjacency.
     allow_real_numbers : bool

@@ -17,13 +17,13 @@ class RealNumberMechanism(Mechanism):
     """A mechanism with a guarantee for real numbers and messages in floating-point numbers.
 
     The low bits of a message may tell two inputs apart (Mironov 2012, *On significance of the least significant bits for differential
-    privacy*). So `encode` takes seeded words, as experiments do, and refuses all others. Derive from this class beside the domain's class,
-    which comes after it; `encode` draws from `checked_words`, and `privacy` returns `stated`.
+    privacy*). So `encode` takes seeded words, as experiments do, and refuses all others. A mechanism derives from this class and, after it,
+    from the class of its domain. Its `encode` draws from `checked_words`, and its `privacy` returns `stated`.
 
     Attributes
     ----------
     allow_real_numbers : bool
-        Whether words for releases are allowed nevertheless. The guarantee then says so.
+        Whether to allow words for releases nevertheless; the guarantee then states the permission.
     """
 
     allow_real_numbers: bool = field(default=False, kw_only=True, repr=False)

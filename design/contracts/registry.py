@@ -46,7 +46,7 @@ CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATE
 
 @dataclass(frozen=True, eq=False)
 class AccountSubject:
-    """A mechanism, or bare noise, as the subject of accounts.
+    """A mechanism, or noise without a mechanism, whose privacy accounts bound.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class AccountSubject:
     privacy : Privacy
         Privacy of one round.
     adjacency : str
-        The requested adjacency, or the usual one.
+        Requested adjacency, or the usual adjacency without a request.
     bits_per_client : float or None
-        Bits of one message; None if the parameters do not determine them.
+        Number of bits of one message; None if the parameters do not determine them.
     details : mapping
         Parameters and facts, by name.
     table : LookupTable or None
@@ -146,12 +146,12 @@ The parameters have the ``delta`` of the question among them: some mechanisms de
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """An account with few parameters: of bare noise, a table's file, or a training.
+    """An account that needs few parameters: of bare noise, of a table's file, or of a training.
 
     Attributes
     ----------
     name, title : str
-        Names on the command line and in words.
+        Name on the command line, and title in words.
     parameters : tuple of Option
         Parameters of the account.
     account : callable
@@ -159,7 +159,7 @@ class Noise:
     given : tuple of Option
         Options of `solve` beside the budget.
     solve : callable or None
-        Function that returns the parameters with which all rounds keep a budget; errs toward more privacy. None if there is nothing to
+        Function that returns parameters with which all rounds keep a budget, rounded toward more privacy. None if there is nothing to
         calibrate.
     parameters_of : callable or None
         Function that returns the parameters of a mechanism of the registry's entry; None if that mechanism lacks such parameters.
@@ -214,19 +214,19 @@ class Entry(DescribedEntry):
     Attributes
     ----------
     name, title, paper : str
-        Names on the command line and in words, and the source.
+        Name on the command line, title in words, and source.
     domains : tuple of type
         Domains of clients' inputs: `Interval`, `NormBall`, `Categories`.
     trust_model : str
         ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     adjacencies : tuple of str
-        Adjacencies of its guarantee.
+        Adjacencies of the guarantee.
     accounts : tuple of str
-        Names of its accounts.
+        Names of the accounts.
     options : tuple of Option
         Design choices beside the task.
     build : callable
-        Function that returns the mechanism with the least error that keeps a task's budget; errs toward more privacy. Raises
+        Function that returns the mechanism with the least error that keeps a task's budget, rounded toward more privacy. Raises
         ``InfeasibleError`` that states the requirement. `mechanism_for` checks the task and the options first.
     mechanism : type or None
         The class of the mechanism if its parameters determine it (`parameter`): `quietbits account` makes it from them. None for purely
@@ -235,19 +235,22 @@ class Entry(DescribedEntry):
     noise : Noise or None
         The account that needs fewer parameters than the mechanism.
     private : bool
-        Whether the mechanism keeps a budget. If not, a task's epsilon and delta have no effect, and its own epsilon is infinite.
+        Whether the mechanism keeps a budget. Otherwise a task's epsilon and delta have no effect, and the mechanism's epsilon is infinite.
     norms : tuple of float or None
         Norms of the balls that the mechanism accepts; None for every norm.
     candidates : callable
-        Design choices to try for a task, if they trade bits or time for error; missing choices have their defaults.
+        Function that returns the design choices to try for a task, if they trade bits or time for error; missing choices have their
+        defaults.
     populations : tuple of str or None
         Populations for which the stated error holds; None for all.
     planned_with : tuple of str
         Options that the stated error depends on, without which a plan cannot rank the mechanism.
     lower_bound : callable
-        A proven lower bound on the squared error of every mechanism for a task that meets the bound's hypotheses; None without a bound.
+        Function that returns a proven lower bound on the squared error of every mechanism for a task that meets the bound's hypotheses;
+        None without a bound.
     predict : callable
-        Errors that `quietbits calibrate` predicts, beside the mechanism's facts, from the task and the design choices.
+        Function that returns the errors that `quietbits calibrate` predicts, beside the mechanism's facts, from the task and the design
+        choices.
     on_real_numbers : bool
         Whether the guarantee is for a mechanism on real numbers, but its noise here is in floating-point numbers: their low bits reveal
         more (Mironov 2012, *On significance of the least significant bits for differential privacy*), so the mechanism serves comparisons
@@ -257,7 +260,7 @@ class Entry(DescribedEntry):
     formula : str
         The law of a message and its decoding: sentences with LaTeX between dollar signs. Empty without a formula.
     use : str
-        When to use the mechanism, in a few sentences. Empty without advice.
+        Advice on when to use the mechanism, in a few sentences; empty without advice.
     """
 
     name: str
@@ -291,7 +294,7 @@ class Entry(DescribedEntry):
         return self.design_for(task, values).mechanism
 
     def design_for(self, task: Task, values: Values = MappingProxyType({})) -> "Design":
-        """Return `mechanism_for` with the given design choices and choices derived from the bits."""
+        """Return `mechanism_for`'s mechanism with the given choices and those derived from the bits."""
         if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
@@ -320,7 +323,7 @@ class Entry(DescribedEntry):
             try:
                 return Design(self.build(task, check_values(self.name, self.options, filled)), filled)
             except InfeasibleError as error:
-                # The error would name a number that the user did not type, unless the task's number is the same.
+                # Without this addition the error would name a number that the user did not type, unless the task has the same number.
                 typed = (task.bits, task.message_bits)
                 derived = [name for name, value in usual.items() if value not in typed and str(error).startswith(f"{name} must be")]
                 raise InfeasibleError(f"{error}, the most that {_typed_bits(task)} allows") if derived else error from None
@@ -348,7 +351,7 @@ class Entry(DescribedEntry):
 
     @property
     def account_adjacencies(self) -> tuple[str, ...]:
-        """Adjacencies of its accounts."""
+        """Adjacencies of the mechanism's accounts."""
         return (self.noise and self.noise.adjacencies) or self.adjacencies
 
     @property
@@ -372,7 +375,10 @@ class Entry(DescribedEntry):
 
     @property
     def calibration_options(self) -> tuple[Option, ...]:
-        """Options of `quietbits calibrate` beside the budget: of `noise`, the task and its design."""
+        """Options of `quietbits calibrate` beside the budget.
+
+        They are the options of `noise`, or those of the task and the design.
+        """
         bare = () if self.noise is None or self.noise.solve is None else self.noise.given
         if any(option.required for option in bare):
             return bare

@@ -11,7 +11,8 @@ from ..transforms.linear_sketch import LinearSketch
 from .mechanism import VectorMechanism
 from .norm_ball import check_ball
 
-# Sketches are clipped at this many clip norms, times `length_factor`: few sketches are longer, as lengths vary by 1 / sqrt(2 m).
+# Ratio of the norm at which sketches are clipped to the clip norm times `length_factor`. Few sketches are longer, as lengths vary by 1 /
+# sqrt(2 m).
 CLIP_MARGIN = 1.1
 
 
@@ -57,7 +58,7 @@ class SketchedMechanism(VectorMechanism):
 
     @property
     def clipping_probability(self) -> float:
-        """Upper bound on the probability over the seed that a longest vector's sketch is clipped."""
+        """Upper bound on the probability, over the seed, that a longest vector's sketch is clipped."""
         factor = self.sketch_clip / (self.ball.clip_norm * self.sketch.length_factor)
         return self.sketch.excess_probability(factor) if factor > 1 else 1.0
 
@@ -65,14 +66,14 @@ class SketchedMechanism(VectorMechanism):
     def bias_bound(self) -> float:
         """Upper bound on the norm of the bias from clipping sketches, over the sketch's seed.
 
-        Clipping removes at most all of ``S^T S x``: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the root of ``(1 +
+        Clipping removes at most the whole of ``S^T S x``: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the root of ``(1 +
         distortion) ||x||**2`` times the probability.
         """
         return self.ball.clip_norm * math.sqrt((1 + self.sketch.distortion) * self.clipping_probability)
 
     @property
     def seed_bias_bound(self) -> float:
-        """Upper bound on the distance of a decoded sketch from its vector, by the sum of lengths."""
+        """Largest length of a decoded sketch plus that of a vector, which bounds their distance."""
         return self.sketch.operator_norm_bound * self.sketch_clip / self.sketch.length_factor + self.ball.clip_norm
 
     @property
@@ -90,7 +91,7 @@ class SketchedMechanism(VectorMechanism):
         return replace(self, **fields)  # type: ignore[type-var]
 
     def sketched(self, vectors: ArrayLike) -> FloatArray:
-        """Return the sketches of the clipped vectors, before they are clipped themselves."""
+        """Return the sketches of the clipped vectors, before the sketches are clipped."""
         return self.sketch.encode(self.ball.clip(vectors))
 
     def _check_sketch(self) -> None:

@@ -15,7 +15,7 @@ SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
 # Allowed bits of a coordinate and of a whole message.
 FEWEST_BITS, MOST_BITS = 1e-9, 1e6
 MOST_MESSAGE_BITS = 1e15
-# Two numbers of bits that agree up to this relative error are equal: one was computed from the other.
+# Relative error up to which two numbers of bits count as equal, since one may have been computed from the other.
 SAME_BITS = 1e-9
 
 
@@ -86,12 +86,13 @@ class Task:
     rounds : int
         Number of rounds in which the same client takes part.
     bits : float or None
-        Most bits of a coordinate: a message has at most `bits` times `dimension` bits. The coordinates are those of a vector, or the items
-        of a list; a number has a single coordinate. None for any number of bits.
+        Largest number of bits of a coordinate: a message has at most `bits` times `dimension` bits. The coordinates are those of a vector,
+        or the items of a list; a number has a single coordinate. None for any number of bits.
     sampling : PoissonSampling, FixedSizeSampling or None
         Sampling of the clients of a round, in secret.
     message_bits : float or None
-        Most bits of a whole message; None for any number of bits. `bits` states the same limit per coordinate: either field suffices.
+        Largest number of bits of a whole message; None for any number of bits. `bits` states the same limit per coordinate: either field
+        suffices.
     method : str or None
         Name of the account that must keep the budget; None for the least proven account.
 
@@ -184,14 +185,14 @@ class Task:
 
     @property
     def most_message_bits(self) -> float | None:
-        """Most bits of a whole message, by `message_bits` or `bits`; None for any number of bits."""
+        """Largest number of bits of a message, by `message_bits` or `bits`; None without a limit."""
         if self.message_bits is not None:
             return self.message_bits
         return None if self.bits is None else self.bits * self.dimension
 
     @property
     def most_bits(self) -> float | None:
-        """Most bits of a coordinate, by `bits` or `message_bits`; None for any number of bits."""
+        """Largest number of bits of a coordinate, by `bits` or `message_bits`; None without a limit."""
         if self.bits is not None:
             return self.bits
         return None if self.message_bits is None else self.message_bits / self.dimension

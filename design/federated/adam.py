@@ -22,11 +22,11 @@ class ServerAdam:
     Attributes
     ----------
     learning_rate : float
-        Above 0, up to 1e6.
+        Learning rate, above 0, up to 1e6.
     first_decay, second_decay : float
-        beta_1 and beta_2, from 0 to below 1.
+        Decay rates beta_1 and beta_2 of the moments, from 0 to below 1.
     adaptivity : float
-        epsilon, above 0.
+        Constant epsilon of the denominator, above 0.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from ..noise.random_words import WordsLike
 
 LARGEST_RATE = 100.0
 SMALLEST_DEVIATION, LARGEST_DEVIATION = 1e-6, 1e15
-# Largest exponent of an update: no clip norm of a double's range overflows with it.
+# Largest exponent of an update, with which no clip norm in the range of doubles overflows.
 LARGEST_EXPONENT = 300.0
 # The paper's noise in the count is a twentieth of the clients of a round (section 2.2).
 CLIENTS_PER_DEVIATION = 20
@@ -126,7 +126,7 @@ def within_clip(norms: ArrayLike, clip_norm: float) -> FloatArray:
 
 
 def usual_count_deviation(clients: int) -> float:
-    """Return the paper's standard deviation of the count's noise: a twentieth of the clients."""
+    """Return the paper's standard deviation of the count's noise, a twentieth of the clients."""
     return check_integer("clients", clients, low=1, high=MOST_CLIENTS) / CLIENTS_PER_DEVIATION
 
 
@@ -197,7 +197,7 @@ def combined_noise_multiplier(sum_multiplier: float, count_deviation: float, adj
 
 
 def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = "add-or-remove-one") -> float:
-    """Return the noise multiplier that a sum needs beside a count; errs upward.
+    """Return the noise multiplier that a sum needs beside a count, rounded up.
 
     The sum and the count together then have the noise multiplier `total`.
 

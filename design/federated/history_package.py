@@ -37,11 +37,11 @@ class HistoryPackage:
     Attributes
     ----------
     start_round : int
-        Number of rounds that the model has been through before these.
+        Number of rounds of the model before the first of these rounds.
     rounds : tuple of tuple of bytes
         The messages of each round, all of the same length, in the order in which the server added them up.
     message_bytes : int
-        Bytes of a message, 1 to 2**20.
+        Number of bytes of a message, 1 to 2**20.
     checksum : bytes
         Checksum of the state after the last of these rounds: 16 bytes.
 
@@ -71,7 +71,7 @@ class HistoryPackage:
 
     @property
     def end_round(self) -> int:
-        """Number of rounds that the model has been through after these."""
+        """Number of rounds of the model after the last of these rounds."""
         return self.start_round + len(self.rounds)
 
     def to_bytes(self) -> bytes:
@@ -127,8 +127,8 @@ def full_model_bytes(state_bytes: int) -> int:
 def read_package(content: bytes) -> HistoryPackage | FullModelPackage:
     """Return the package that was sent as these bytes.
 
-    A model is checked against its checksum here. A history is checked after its messages have been applied (`apply_package`), because its
-    checksum is that of the resulting state.
+    The function checks a model against its checksum. A history is checked after its messages have been applied (`apply_package`), because
+    its checksum is that of the resulting state.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class ModelHistory:
     state : ModelState
         The model and its optimiser's memory.
     message_bytes : int
-        Bytes of a message, 1 to 2**20.
+        Number of bytes of a message, 1 to 2**20.
     rounds : tuple of tuple of bytes
         Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped, because no client
         needs them.
@@ -73,7 +73,7 @@ class ModelHistory:
 
     @property
     def first_round(self) -> int:
-        """Number of rounds of the oldest model that the history can update."""
+        """Number of rounds that the oldest model includes that the history can update."""
         return self.state.rounds - len(self.rounds)
 
     @cached_property
@@ -123,8 +123,8 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
 def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelHistory:
     """Return the server's history after another round, from its messages in any order.
 
-    ``ValueError`` is raised for a message of another length than agreed, and for a message that `replay_round` refuses; the server leaves
-    such messages out.
+    The function raises ``ValueError`` for a message of another length than agreed, and for a message that `replay_round` refuses; the
+    server omits such messages.
     """
     check_messages(messages, history.message_bytes)
     ordered = tuple(sorted(messages))
@@ -142,8 +142,8 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
     history : ModelHistory
         The server's history.
     last_round : int or None
-        Number of rounds that the client's model has been through: 0 for a public first model, such as a model drawn from a public seed.
-        None if the client has no model.
+        Number of rounds that the client's model includes: 0 for a public first model, such as a model drawn from a public seed. None if the
+        client has no model.
 
     Examples
     --------
@@ -179,8 +179,8 @@ def apply_package(
     decode, optimiser
         The server's decoder and optimiser, as in `replay_round`.
     rollback : bool
-        Whether to accept a whole model of fewer rounds than the client's, or of another number or type of parameters or moments: for a
-        server that starts again.
+        Whether to accept a whole model of fewer rounds than the client's model, or of another number or type of parameters or moments, as a
+        server that starts again sends it.
 
     Raises
     ------
@@ -211,7 +211,10 @@ def apply_package(
 
 
 def _check_successor(received: ModelState, state: ModelState) -> None:
-    """Refuse a model that cannot follow the client's model: an old model may be a replay attack."""
+    """Refuse a model that cannot follow the client's model.
+
+    An old model may be a replay attack.
+    """
     if received.rounds < state.rounds:
         through = f"{received.rounds} rounds, the client's through {state.rounds}"
         raise DataError(f"package: the model has been through {through}: rollback is refused")
@@ -230,7 +233,7 @@ class Synchronisation:
     state : ModelState
         The client's new state, which equals the server's.
     bytes_down : int
-        Bytes that the server sent, including bytes that did not arrive.
+        Number of bytes that the server sent, including bytes that did not arrive.
     full_model : bool
         Whether the whole model was sent.
     resent : bool

@@ -23,7 +23,7 @@ class ModelState:
     Attributes
     ----------
     rounds : int
-        Number of rounds that the model has been through, from 0 to 2**32 - 1.
+        Number of rounds that the model includes, from 0 to 2**32 - 1.
     parameters : ndarray of float32 or float64, shape (dimension,)
         The model, finite; read-only.
     moments : tuple of ndarray, same type and shape
@@ -67,7 +67,7 @@ class ModelState:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of the parameters and the moments."""
+        """Number of bytes of the parameters and the moments."""
         return self.parameters.nbytes * (1 + len(self.moments))
 
     def to_bytes(self) -> bytes:

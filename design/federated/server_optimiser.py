@@ -28,8 +28,9 @@ class ServerOptimiser(Protocol):
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
         """Return the state after another round, without changing anything in place.
 
-        The update, shape (dimension,), is the mean of the clients' updates, and points in the direction of the model's move. ``ValueError``
-        is raised if the state belongs to another optimiser, the update has another length, or a number of the result is not finite.
+        The update, shape (dimension,), is the mean of the clients' updates, and points in the direction of the model's move. The method
+        raises ``ValueError`` if the state belongs to another optimiser, the update has another length, or a number of the result is not
+        finite.
         """
         ...
 
@@ -43,7 +44,7 @@ class ServerSGD:
     Attributes
     ----------
     learning_rate : float
-        Above 0, up to 1e6; 1 gives the mean of the clients' models.
+        Learning rate, above 0, up to 1e6; 1 gives the mean of the clients' models.
     momentum : float
         Momentum from 0, for none, to 1.
 
@@ -91,11 +92,11 @@ class FedAdam:
     Attributes
     ----------
     learning_rate : float
-        Above 0, up to 1e6.
+        Learning rate, above 0, up to 1e6.
     first_decay, second_decay : float
-        beta_1 and beta_2, from 0 to 1; the paper uses 0.9 and 0.99.
+        Decay rates beta_1 and beta_2 of the moments, from 0 to 1; the paper uses 0.9 and 0.99.
     adaptivity : float
-        tau, above 0; a smaller value makes the steps of all coordinates more alike.
+        Constant tau of the denominator, above 0; a smaller value makes the steps of all coordinates more alike.
 
     Examples
     --------

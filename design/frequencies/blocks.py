@@ -1,4 +1,4 @@
-"""Messages from blocks of outputs: an item's block has a set of likelier outputs."""
+"""Messages from blocks of outputs; each item's block has a set of likelier outputs."""
 
 import math
 from abc import abstractmethod
@@ -20,8 +20,9 @@ from .support import SupportMechanism
 class BlockMechanism(SupportMechanism):
     """A mechanism with blocks of outputs and item sets that are e^epsilon times likelier.
 
-    All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
-    output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by
+    There are h blocks of m outputs. Each item's set has c outputs, and the sets of two items of a block have i outputs in common. With E =
+    exp(epsilon) and Z = (E - 1) c + h m, an output of the set has probability E / Z, and any other output 1 / Z. The estimate of an item's
+    frequency is
 
         (supporters - messages in its block i / c) Z / ((E - 1) (c - i)) / clients + a constant,
 
@@ -82,7 +83,7 @@ class BlockMechanism(SupportMechanism):
 
     @property
     def same_block_variance(self) -> float:
-        """Variance of one client's decoded frequency of another item of its item's block."""
+        """Variance that one client adds to the frequency of another item of the same block."""
         less = math.exp(-self.epsilon)
         inside = self.common_outputs + less * (self.set_outputs - self.common_outputs)
         of_rest = self.set_outputs - self.common_outputs + less * (self._rest - self.set_outputs + self.common_outputs)
@@ -123,7 +124,7 @@ class BlockMechanism(SupportMechanism):
         """Return the number of messages of each block, shape (blocks,)."""
 
     def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the share of clients per block that has items, at least 0, with a sum of 1.
+        """Return the share of clients of each block with items; shares are at least 0 and sum to 1.
 
         The number of messages of each block determines the shares. Sums of the items' estimated frequencies would estimate the same
         shares, but with the noise of every item.
@@ -158,8 +159,8 @@ class BlockMechanism(SupportMechanism):
             return np.asarray((own * self.holder_variance + others) * clients / self.unit**2)
 
         if 2 * self.set_outputs == self.block_outputs:
-            # The estimate is a multiple of the messages for the item less those against it, which are half of the messages that `variance`
-            # covers.
+            # The estimate is a multiple of the number of messages for the item, less the number of messages against it. Both together are
+            # half of the messages that `variance` covers.
             support = self._scaled(self.set_outputs)
             law = SignLaw(support, math.exp(-self.epsilon) * support)
             scores = law.squared_scores(inside, messages - inside, lambda inside, outside: 4 * variance(inside, inside + outside))
@@ -231,7 +232,7 @@ class BlockMechanism(SupportMechanism):
         """Return estimates of squared z-scores from supporters in all messages or in a block's.
 
         The estimates are unbiased for a single block, or if the estimate does not depend on the messages of the block. With several large
-        blocks the messages of a block, of which the item's holders are a random part, count as fixed.
+        blocks, the number of a block's messages counts as fixed, although the item's holders are a random part of it.
         """
         less = math.exp(-self.epsilon)
         gained = -math.expm1(-self.epsilon) * self.common_outputs + less * self.set_outputs

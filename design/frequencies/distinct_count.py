@@ -48,12 +48,13 @@ class DistinctEstimate:
 
 @dataclass(frozen=True)
 class DistinctCount:
-    """A mechanism whose clients send a bit per bucket, modulo 2: fair for their item's bucket.
+    """A mechanism whose clients send a bit per bucket, and a fair bit for their item's bucket.
 
-    Bits of other buckets are rarely 1. The sum's bit of a bucket with an item is fair, for any other items in it; that of an empty bucket
-    is 1 with probability (1 - b) / 2, where b = (1 - 2 p)^n for n clients and the probability p of a rare 1. Bits are independent.
-    Replacing an item changes at most two buckets, one of each kind: probabilities change by a factor of at most (1 + b) / (1 - b), which is
-    e^epsilon. Removing an item changes one bucket, and probabilities by at most 1 / (1 - b).
+    Bits of other buckets are rarely 1. The server sees the sum modulo 2. Its bit of a bucket with items is fair, whatever their number. Its
+    bit of an empty bucket is 1 with probability (1 - b) / 2, where b = (1 - 2 p)^n for n clients and the probability p of a rare 1. Bits
+    are independent. Replacing an item changes at most two buckets, of which one becomes empty and the other ceases to be empty:
+    probabilities change by a factor of at most (1 + b) / (1 - b), which is e^epsilon. Removing an item changes one bucket, and
+    probabilities by at most 1 / (1 - b).
 
     Attributes
     ----------
@@ -103,18 +104,21 @@ class DistinctCount:
 
     @property
     def rare_words(self) -> int:
-        """Number of 2**64 words that make a rare 1, rounded up so that noise is never too little."""
+        """Number of the 2**64 words that make a rare 1, rounded up so that the noise suffices."""
         contrast = math.tanh(self.epsilon / 2) if self.adjacency == "replace-one" else -math.expm1(-self.epsilon)
         # Roundings of the logarithm, of n times its share and of the exponential are far below 1e-12 of p.
         return min(2**63, math.ceil(-math.expm1(math.log(contrast) / self.clients) / 2 * (1 + 1e-12) * WORD) + 1)
 
     @property
     def contrast(self) -> float:
-        """The contrast b: twice the excess of a fair bit's probability over an empty bucket's."""
+        """The contrast b, twice the excess of a fair bit's probability of 1 over an empty bucket's."""
         return math.exp(self.clients * math.log1p(-2 * self.rare_words / WORD)) if self.rare_words < 2**63 else 0.0
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
-        """Return clients' bits, shape (clients, buckets); encode in chunks, with a word per bit."""
+        """Return clients' bits, shape (clients, buckets).
+
+        Each bit takes a word of randomness, so many clients should encode in chunks.
+        """
         words = word_source(words)
         held = Categories(self.categories).clip(items)
         bits = (words(len(held) * self.buckets) < np.uint64(self.rare_words)).astype(np.uint8).reshape(len(held), self.buckets)

@@ -3,9 +3,9 @@
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, section 4. Codes
 of items are linear: a client sends the column of its item, and the secure sum is the code times the histogram, exactly and modulo M.
 
-In the Bernoulli(1/2) code (theorem 4.2) every measurement counts a random half of the items. The Rademacher code is compressed sensing of
-a histogram: random signs, decoded over the real numbers, by the vector of least L1 norm with the given measurements (basis pursuit;
-Candès, Romberg, Tao 2006, and Donoho 2006). That decoder knows neither that counts are whole nor their sum.
+In the Bernoulli(1/2) code (theorem 4.2) every measurement counts a random half of the items. The Rademacher code is compressed sensing of a
+histogram: random signs, decoded over the real numbers, by the vector of least L1 norm with the given measurements (basis pursuit; Candès,
+Romberg, Tao 2006, and Donoho 2006). That decoder uses neither that counts are whole nor their sum.
 """
 
 import math
@@ -30,13 +30,13 @@ from ..secure_sum.modular_arithmetic import aggregate_residues, centred_represen
 
 LARGEST_SEED = 2**128 - 1
 MOST_CLIENTS = 2**20
-# Most entries of a matrix, or of a chunk of messages, that is stored.
+# Largest number of entries of a stored matrix or chunk of messages.
 MOST_ENTRIES = 2**28
-# Entries of columns that are added up per batch.
+# Largest number of entries of the columns that are added up per batch.
 AT_ONCE = 2**22
 
 MOST_MEASUREMENTS = 2**20
-# Bits of a block of the counter-based generator: four words.
+# Number of bits of a block of the counter-based generator, which has four words.
 BLOCK_BITS = 256
 
 NOTHING_PROVEN = "the sum shows exactly how many clients hold each item, and nothing is proven beyond the secure sum"
@@ -64,7 +64,7 @@ class HistogramCode(ABC):
     @property
     @abstractmethod
     def modulus(self) -> int:
-        """The modulus M, so large that no sum of n columns wraps around."""
+        """The modulus M, which is so large that no sum of n columns wraps around."""
 
     @property
     def bits_per_client(self) -> float:
@@ -125,7 +125,7 @@ class HistogramCode(ABC):
         """Return the histogram of a sum modulo M."""
 
     def _items(self, items: ArrayLike) -> IndexArray:
-        """Return items, and refuse more items than columns can be made at once."""
+        """Return the checked items, and refuse more items than the limit of stored entries allows."""
         array = self._checked(items)
         if array.size * self.measurements > MOST_ENTRIES:
             raise ValueError(
@@ -373,7 +373,7 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
     Attributes
     ----------
     code : BernoulliCode or IdentityCode
-        The code, of as many clients as may take part.
+        The code, whose number of clients is the largest number that may take part.
     time_limit : float
         Time limit of decoding, in seconds.
 
@@ -427,11 +427,11 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as the modulus holds every sum of n columns."""
+        """Probability that a coordinate wraps, 0.0, as the modulus holds every sum of n columns."""
         return 0.0
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return the columns without noise: the mechanism uses no random words."""
+        """Return the columns without noise, as the mechanism uses no random words."""
         word_source(words)
         return self.code.columns(self.domain.clip(items)).astype(np.int64)
 
@@ -449,7 +449,7 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sums, from 0 to n."""
+        """Return the sums of the columns, from 0 to n."""
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:

@@ -25,11 +25,12 @@ from .blocks import BlockMechanism
 class HadamardResponse(BlockMechanism):
     """Hadamard response: the set of an item is the half of its block where a matrix row is 1.
 
-    The set of item number r of a block is the outputs y at which row r + 1 of a Hadamard matrix is 1. With D = 2 blocks - 1 + E, the
-    estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the variance is D (E + 1) / (E - 1)**2
-    for items of the block, minus 1 for the held item, and 2 D / (E - 1)**2 for other items.
+    The set of item number r of a block is the outputs y at which row r + 1 of a Hadamard matrix is 1. With E = exp(epsilon) and D = 2
+    blocks - 1 + E, the estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the variance is D
+    (E + 1) / (E - 1)**2 for items of the block, minus 1 for the held item, and 2 D / (E - 1)**2 for other items.
 
-    Items are spread evenly over the blocks. The paper fills one block after the other, which is worse if items do not fill the last block.
+    Items are spread evenly over the blocks. The paper fills one block after the other, which gives a larger error if items do not fill the
+    last block.
 
     Attributes
     ----------
@@ -60,7 +61,10 @@ class HadamardResponse(BlockMechanism):
 
     @property
     def block_outputs(self) -> int:
-        """Number of outputs of a block, a power of two: no item has the matrix's first row."""
+        """Number of outputs of a block, a power of two.
+
+        The number exceeds the number of items, as no item has the matrix's first row.
+        """
         return padded_dimension(self.block_items + 1)
 
     @property
@@ -184,12 +188,12 @@ class RecursiveHadamardResponse(BlockMechanism):
 
     @property
     def block_outputs(self) -> int:
-        """Number of outputs of a block: the two signs."""
+        """Number of outputs of a block, which are the two signs."""
         return 2
 
     @property
     def set_outputs(self) -> int:
-        """Number of outputs of an item's set: one sign."""
+        """Number of outputs of an item's set, which holds one of the two signs."""
         return 1
 
     @property
@@ -235,7 +239,7 @@ class RecursiveHadamardResponse(BlockMechanism):
 
 
 def recursive_hadamard_response(epsilon: float, categories: int, message_bits: int | None = None) -> RecursiveHadamardResponse:
-    """Return recursive Hadamard response of some bits, by default of least worst variance.
+    """Return recursive Hadamard response of some bits, by default those of least worst variance.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Sketches of single items, each counted in a random bucket of each of a few rows.
+"""Sketches of items: each item counts in a random bucket of each of a few rows.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams* (with signs); Deng, Rafiei 2007, *New estimation algorithms for
-streaming data: count-min can do more* (without signs: the expected collisions are subtracted).
+streaming data: count-min can do more* (without signs, less the expected collisions).
 """
 
 import math
@@ -17,11 +17,11 @@ from ..contracts.options import check_parameters, parameter
 from ..transforms.linear_sketch import LARGEST_SEED
 
 MOST_ROWS = 2**10
-# Items hashed per batch: a megabyte of places.
+# Number of items hashed per batch, whose places take a megabyte.
 BLOCK = 2**17
-# Bits of a hashed word that choose the bucket; another bit is the sign.
+# Number of bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
-# Counter of the first row: rotations and sketches of vectors with the same seed have the counter's highest part below 2**62.
+# Counter of the first row. Rotations and sketches of vectors with the same seed use counters whose highest part is below 2**62.
 FIRST_ROW = 2**63
 
 
@@ -29,15 +29,15 @@ FIRST_ROW = 2**63
 class ItemSketch:
     """A sketch of t rows of w buckets that counts items, with or without random signs.
 
-    An item is counted in bucket h_r(item) of row r, as s_r(item) = 1 or -1, or as 1 without signs. Bucket and sign are bits of the
+    An item counts in bucket h_r(item) of row r, as s_r(item) = 1 or -1, or as 1 without signs. Bucket and sign are bits of the
     counter-based generator Philox at (seed, row, item), whose words numpy promises not to change; no table is stored. All are independent
     and signs are fair; the buckets' probabilities differ by at most 2**-31.
 
     With `categories` buckets or more, hashing is unnecessary: an item's number is its bucket, in one row without signs (`direct`).
 
     With f the frequencies, each estimate is unbiased over the seed, and has the variance ``collision_share (||f||**2 - f_i**2)`` that
-    collisions cause. Without signs a bucket holds on average (1 - f_i) / w of other items: it is decoded less the mean of its row, which is
-    known without noise, times w / (w - 1).
+    collisions cause. Without signs a bucket holds on average (1 - f_i) / w of other items. Decoding subtracts the mean of its row, which is
+    known without noise, and multiplies by w / (w - 1).
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Thresholds on decoded frequencies: published, and by the error of a mechanism.
+"""Thresholds on decoded frequencies: published thresholds, and one from a mechanism's error.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem A.3, whose
-statement and proof have different thresholds, both up to a constant that is not stated; it is 1 here.
+statement and proof have different thresholds, both up to a constant that is not stated; this module takes 1.
 """
 
 import math
@@ -48,9 +48,9 @@ def proof_threshold(rows: int, clients: int, epsilon: float, delta: float) -> fl
 def error_threshold(mechanism: SketchedFrequencies, failure: float = 0.05, concentration: float = 0.0) -> float:
     """Return the frequency that estimates of items without holders rarely exceed.
 
-    The probability that any of these estimates exceeds it is at most `failure`, for normal errors. The threshold is sqrt(2 ln(d / failure))
-    standard errors of noise, and of collisions for a sum of squared frequencies of `concentration`. Collisions have longer tails if a
-    single heavy item is a large part of them.
+    For normal errors, the probability that any of these estimates exceeds the threshold is at most `failure`. The threshold is sqrt(2 ln(d
+    / failure)) times the standard error of noise and collisions, where the squared frequencies sum to `concentration`. Collisions have
+    longer tails if a single heavy item causes a large part of them.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def error_threshold(mechanism: SketchedFrequencies, failure: float = 0.05, conce
 
 
 def thresholded(frequencies: ArrayLike, threshold: float) -> FloatArray:
-    """Return frequencies, with frequencies below a threshold replaced by 0.
+    """Return the frequencies, with 0 in place of those below a threshold.
 
     Examples
     --------

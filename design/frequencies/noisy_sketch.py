@@ -38,7 +38,7 @@ MOST_STEPS = 2**30
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
 # Bound on the probability that any coordinate of a sum modulo M wraps.
 WRAP_PROBABILITY = 1e-9
-# Log-ratio of a sum of discrete Gaussians to one discrete Gaussian that a simulation cannot detect.
+# Log-ratio between a sum of discrete Gaussians and a discrete Gaussian that a simulation cannot detect.
 NEGLIGIBLE_TAU = 1e-12
 # Cut of distributions, in standard deviations: the probability beyond is below 1e-60.
 DEVIATIONS = 17.0
@@ -61,7 +61,7 @@ def discrete_gaussian_items_privacy(
         Largest squared L2 distance of two neighbours' sketches in squared steps, with a single step per item:
         `NoisySketchSum.squared_distance`.
     steps : int
-        Steps that an item adds to a bucket.
+        Number of steps that an item adds to a bucket.
     local_sigma : float
         Parameter of each client's noise, in whole numbers; from 0.001 to 10**12.
     adjacency : str
@@ -131,7 +131,7 @@ def _differing(rows: int, adjacency: str) -> int:
     return check_integer("rows", rows, low=1, high=2**31) * (2 if adjacency == "replace-one" else 1)
 
 
-# Parameters that both kinds of noise declare.
+# Parameters of the mechanisms with either kind of noise.
 SKETCH: Declared = {
     "width": {"default": None, "help": "Buckets of a row; by default one for each item: a histogram."},
     "signed": {"default": False},
@@ -142,8 +142,8 @@ STEPS: Declared = {"help": "Steps that an item adds to a bucket.", "low": 1, "hi
 class NoisySketchSum(SketchedFrequencies):
     """Base class of noisy sketches: the server sees the noisy sum of sketches modulo M.
 
-    An item adds `steps`, or its negative, to one bucket of each row: more than one step if the noise of one client alone would be too
-    little for a grid. The modulus is the least that holds all clients' items, in any buckets, and all but 1e-9 of the noise.
+    An item adds `steps`, or its negative, to one bucket of each row. More than one step is necessary if the noise of a single client would
+    be too little for a grid. The modulus is the least that holds all clients' items, in any buckets, and all but 1e-9 of the noise.
 
     A frozen dataclass that derives from this class has the fields below, and defines the noise.
 
@@ -154,7 +154,7 @@ class NoisySketchSum(SketchedFrequencies):
     clients : int
         Number of clients that add noise, from 1 to 10**9.
     steps : int
-        Steps that an item adds to a bucket, from 1 to 2**30.
+        Number of steps that an item adds to a bucket, from 1 to 2**30.
     delta : float
         Failure probability of the guarantee, above 0 and below 1.
     adjacency : str
@@ -195,7 +195,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def wrap_probability(self) -> float:
-        """Upper bound 1e-9 on the probability that the noise of any bucket exceeds `_room`."""
+        """Upper bound, 1e-9, on the probability that the noise of any bucket exceeds `_room`."""
         return WRAP_PROBABILITY
 
     @property
@@ -209,9 +209,9 @@ class NoisySketchSum(SketchedFrequencies):
         """Variance of one client's noise on a bucket, in squared steps."""
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return each item's sketch with noise; encode in chunks.
+        """Return each item's sketch with noise, shape (clients, padded_dimension).
 
-        The call uses three arrays of that shape.
+        The call uses three arrays of that shape, so many clients should encode in chunks.
         """
         held = self.domain.clip(items)
         noisy = self.noise_steps(len(held), words)
@@ -238,7 +238,7 @@ class NoisySketchSum(SketchedFrequencies):
         return np.mod(shifted, self.modulus) + lowest
 
     def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
-        """Return `recovered_steps` over `steps`."""
+        """Return `recovered_steps` divided by `steps`."""
         return self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) / self.steps
 
     @abstractmethod
@@ -256,7 +256,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def _tail_logarithm(self) -> float:
-        """The logarithm of 2 m / 1e-9: an exponent that leaves both sides of m buckets within 1e-9."""
+        """The logarithm of 2 m / 1e-9, an exponent that keeps both tails of m buckets within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
     def __post_init__(self) -> None:

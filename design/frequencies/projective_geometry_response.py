@@ -31,9 +31,9 @@ OUTPUTS_PER_ITEM, LEAST_OUTPUTS = 16, 2**20
 class ProjectiveSpace:
     """The projective space of lines through the origin of F^length, F a prime field.
 
-    F has the numbers modulo the prime. A line is named by its only vector whose last nonzero digit is 1, and points are numbered in the
-    order of these vectors, read as numbers whose first digit is the least significant. Two lines are incident if their vectors' inner
-    product is 0: the points that are incident with a point are its hyperplane.
+    F has the numbers modulo the prime. Each line has exactly one vector whose last nonzero digit is 1. Points are numbered in the order of
+    these vectors, read as numbers whose first digit is the least significant. Two lines are incident if their vectors' inner product is 0:
+    the points that are incident with a point are its hyperplane.
 
     Attributes
     ----------
@@ -97,8 +97,8 @@ class ProjectiveSpace:
         Ranks from 0 to ``hyperplane_points - 1`` give each point once.
         """
         normals = self.vectors(points)
-        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space with one dimension
-        # less.
+        # The other digits of a point on the hyperplane are those of any point of a space with one dimension less. They determine the digit
+        # at which the normal has its 1.
         free = np.arange(self.length) != self._last_digits(points)[:, None]
         vectors = np.zeros(normals.shape, dtype=np.int64)
         vectors[free] = ProjectiveSpace(self.prime, self.length - 1).vectors(ranks).ravel()
@@ -114,7 +114,8 @@ class ProjectiveSpace:
 
         An inner product is 0 modulo the prime in ``1/prime sum_s exp(-2 pi i s <x, y> / prime)`` cases, over all s modulo the prime. For
         points y whose last digit is the m-th, the sum over y is a Fourier transform in m dimensions, at s x: time is proportional to
-        ``points log(points) + normals length prime``, instead of ``points normals``. Exact as long as there are at most 2**40 of each.
+        ``points log(points) + normals length prime``, instead of ``points normals``. The result is exact for at most 2**40 copies of each
+        point.
 
         Parameters
         ----------
@@ -139,7 +140,10 @@ class ProjectiveSpace:
         return np.asarray(np.rint((counts.sum(axis=-1, keepdims=True) + total) / self.prime))
 
     def _spectrum(self, counts: IntegerArray, digit: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.complex128]]":
-        """Return the Fourier transform of counts of points with a last digit, (..., prime**digit)."""
+        """Return the Fourier transform of the counts of points by their last nonzero digit.
+
+        These are the points whose last nonzero digit has the given place.
+        """
         of_these = counts[..., self._starts[digit] : self._starts[digit + 1]]
         if digit == 0:
             return np.asarray(of_these, dtype=complex)
@@ -158,7 +162,7 @@ class ProjectiveSpace:
 
     @cached_property
     def _starts(self) -> IntegerArray:
-        """Number of the first point with each last digit, followed by the number of all points."""
+        """First point for each place of the last nonzero digit, then the number of points."""
         return np.array([self._points_of(digit) for digit in range(self.length + 1)], dtype=np.int64)
 
     @cached_property
@@ -180,7 +184,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
     epsilon, categories, blocks
         Fields of `BlockMechanism`.
     prime, digits : int
-        Prime and digits of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
+        Prime of the space, up to 2**12, and number of its digits, at least 2. The space has at least as many points as a block has items.
 
     Examples
     --------
@@ -217,23 +221,23 @@ class ProjectiveGeometryResponse(BlockMechanism):
 
     @property
     def block_outputs(self) -> int:
-        """Number of outputs of a block: all points of the space."""
+        """Number of outputs of a block, which are all points of the space."""
         return self.space.points
 
     @property
     def set_outputs(self) -> int:
-        """Number of outputs of an item's set: the points of a hyperplane."""
+        """Number of outputs of an item's set, which are the points of a hyperplane."""
         return self.space.hyperplane_points
 
     @property
     def common_outputs(self) -> float:
-        """Number of common outputs: the points common to two hyperplanes."""
+        """Number of common outputs, which are the points common to two hyperplanes."""
         return float(self.space.common_points)
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each client's output, numbered through all blocks."""
         words, held = word_source(words), self.domain.clip(items)
-        # Rounding errs toward privacy.
+        # Rounding only adds privacy.
         lying = words.uniforms(held.shape) < self.lie_probability
         outputs = words.integers(self.blocks * self.block_outputs, held.shape)
         ranks = words.integers(self.set_outputs, held.shape)
@@ -287,7 +291,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
     for prime in PRIMES:
         for digits in range(2, padded_digits(prime, categories) + 1):
             space = ProjectiveSpace(prime, digits)
-            # The best share of outputs in a set would be 1/(E + 1) without the loss by blocks.
+            # Without the loss from several blocks, the best share of outputs in a set would be 1/(E + 1).
             ideal = min(float(categories), (1 + math.exp(epsilon)) * space.hyperplane_points / space.points)
             fewest = -(-categories // space.points)
             choices = {max(fewest, round(ideal) + step) for step in (-1, 0, 1)} | {fewest}

@@ -62,7 +62,8 @@ class FrequencyRandomisedResponse(SupportCounts):
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each client's message, an item."""
         words, held = word_source(words), self.domain.clip(items)
-        # The draw is any item, or the client's own item with the remaining probability: "any" includes the own item as often as another.
+        # The message is a uniformly random item, or with the remaining probability the client's own item; the uniform draw includes the own
+        # item.
         others = words.integers(self.categories, held.shape)
         return np.where(words.uniforms(held.shape) < self._truth - self._lie, held, others)
 

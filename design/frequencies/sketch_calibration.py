@@ -33,19 +33,19 @@ from .worst_pair import likely_excess
 
 # Numbers of rows that the calibration tries: more rows would take proportionally longer to decode.
 TRIED_ROWS = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
-# Sketches whose squared errors, or lengths, agree within this factor are compared by their largest error.
+# Factor within which squared errors, or lengths, of sketches count as equal; such sketches are compared by their largest error.
 ALIKE = 1.05
 LARGEST_SLACK = 1e6
 LARGEST_MESSAGE = 1e15
 # Least noise of one client, in steps, that makes a sum nearly discrete Gaussian: tau of a million clients is then below 1e-9
 # (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 1.5
-# More steps, or tosses, are useful if they lower the variance by more than this relative amount.
+# Relative amount by which more steps, or tosses, must lower the variance to be useful.
 WORTHWHILE = 0.01
-# Variance of Skellam noise above which finer steps make it no more like Gaussian noise.
+# Variance of Skellam noise above which finer steps no longer bring it closer to Gaussian noise.
 GAUSSIAN_VARIANCE = 2.0**15
 MOST_STEPS = 2**20
-# Most tosses of all clients for a coordinate: accounts of more take long.
+# Largest number of tosses of all clients for a coordinate; accounts of more tosses take long.
 MOST_TOSSES = 2**24
 # The theta above which more tosses may be useful even with many clients, and the number of clients that counts as few.
 NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
@@ -62,8 +62,8 @@ class SketchError:
     squared : float
         Expected squared L2 error of all frequencies, exact for the given noise.
     largest : float
-        Bound on the error of every frequency, except with the requested failure probability: Bernstein's inequality for
-        collisions, each of which is at most 1/rows of the heaviest item, and noise as if it were Gaussian.
+        Bound on the error of every frequency, except with the requested failure probability. It follows from Bernstein's inequality for
+        collisions, each of which is at most 1/rows of the heaviest item, and treats noise as Gaussian.
     """
 
     squared: float
@@ -108,13 +108,15 @@ class ItemSketchChoice:
     Attributes
     ----------
     rows, width : int or None
-        Size of the sketch; None for the choice by predicted error. A width of at least the number of items is a histogram of all.
+        Size of the sketch; None for the choice by predicted error. With a width of at least the number of items, the sketch is a histogram
+        of all items.
     message_bits : float or None
-        Most bits of a message, for the least squared error; None for the shortest message within the slack.
+        Largest number of bits of a message, for the least squared error; None for the shortest message within the slack.
     slack : float
         Largest squared error over that of a histogram of all items, from 1.
     concentration : float
-        Expected sum of squared frequencies, up to 1, the worst case: 1/d for uniform frequencies, 0.011 for Zipf's law on 10**5 items.
+        Expected sum of squared frequencies, up to 1 in the worst case; it is 1/d for uniform frequencies, and 0.011 for Zipf's law on 10**5
+        items.
     failure : float
         Probability with which the largest error of all frequencies may be above its prediction.
     signed : bool
@@ -158,7 +160,7 @@ class ItemSketchChoice:
         powers_of_two: bool = False,
         distance: float = 2.0,
     ) -> list[ItemSketch]:
-        """Return sketches for a number of items, the best first.
+        """Return sketches for a number of items, best sketches first.
 
         With `message_bits` there are several sketches, as estimated bits may turn out to be too few.
 
@@ -167,7 +169,7 @@ class ItemSketchChoice:
         categories : int
             Number of items.
         multiplier : float
-            Standard deviation over the L2 sensitivity of Gaussian noise within the target, from which the noise is predicted.
+            Standard deviation, over the L2 sensitivity, of Gaussian noise within the target; the predicted noise follows from it.
         clients : int
             Number of clients.
         bits_of : callable
@@ -203,7 +205,7 @@ class ItemSketchChoice:
                 (place for place in affordable if errors[place].squared > ALIKE * least), key=lambda place: errors[place].squared
             )
             return [candidates[place] for place in (*alike, *others)]
-        # The last candidate has no collisions, if no size was requested.
+        # If no size was requested, the last candidate has no collisions.
         allowed = self.slack * errors[-1].squared
         enough = [place for place in choices if errors[place].squared <= allowed] or [min(choices, key=lambda place: errors[place].squared)]
         fewest = min(bits[place] for place in enough)
@@ -275,8 +277,8 @@ def calibrate_discrete_gaussian_frequencies(
 def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
     """Return sketches with the least Skellam noise within a budget.
 
-    An item adds a power of two of steps: the least number whose variance is within a hundredth of that with the most steps, or fewer if the
-    message would be too long. Raises the errors of `calibrate_discrete_gaussian_frequencies`.
+    The number of steps that an item adds is a power of two. It is the least number whose variance is within a hundredth of the variance
+    with the most steps, or fewer if the message would be too long. Raises the errors of `calibrate_discrete_gaussian_frequencies`.
 
     Examples
     --------
@@ -287,7 +289,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
-    # Steps range from enough for sampling a client's noise up to numbers of steps with which the sum's noise is like Gaussian noise.
+    # The search starts with enough steps to sample a client's noise, and ends where the sum's noise is like Gaussian noise.
     def fewest_of(square: int) -> int:
         return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
 
@@ -316,7 +318,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
             steps = fewest << doublings
             return SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), budget.delta, adjacency)
 
-        # With more steps the variance falls: finer noise is more like Gaussian noise.
+        # With more steps the variance falls, as finer noise is more like Gaussian noise.
         fewest = finest = fewest_of(square)
         while finest < finest_of(square):
             finest *= 2
@@ -373,7 +375,7 @@ def calibrate_sketched_tosses(
             start /= math.sqrt(1 + 4 * start**2)
             if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= budget.epsilon:
                 return LARGEST_THETA
-            # The first cell is mostly the worst cell: its theta then needs a single evaluation of all cells.
+            # The first cell is usually the worst cell; its theta then needs only one evaluation of all cells.
             for guess in (lambda theta: epsilon_of(theta, first_cell=True), epsilon_of):
                 start = calibrate_parameter(guess, budget, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
             return start

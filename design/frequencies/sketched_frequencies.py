@@ -17,7 +17,7 @@ from ..transforms.linear_sketch import LARGEST_SEED
 from .item_sketch import ItemSketch
 from .worst_pair import worst_pair
 
-# Most seeds that `renewed` tries.
+# Largest number of seeds that `renewed` tries.
 MOST_SEEDS = 1000
 
 
@@ -91,9 +91,10 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         return self.sketch.collision_share * (self.categories - 1) * float(np.sum(np.square(mean)))
 
     def renewed(self, seed: int) -> Self:
-        """Return the mechanism with another sketch of the same size and no worse worst pair.
+        """Return the mechanism with another sketch of the same size that keeps the guarantee.
 
-        The guarantee stays. Seeds are skipped until a sketch fits, which hardly changes the law of a large sketch's collisions.
+        The worst pair of items of the new sketch is at most as far apart. The method skips seeds until a sketch fits, which hardly changes
+        the law of a large sketch's collisions.
         """
         for further in range(MOST_SEEDS):
             sketch = self.sketch.renewed((seed + (further << 64)) % (LARGEST_SEED + 1))
@@ -112,10 +113,10 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
         """Return unbiased frequencies with standard errors, from the sum of the squared buckets.
 
-        A row's squared buckets, around their mean without signs, less the noise's variance add up to an unbiased estimate, over the seed,
-        of the sum of squared frequencies (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency moments*). All
-        items have the same standard error, an upper bound for the heaviest items: their own squares cause no collision, but an item that
-        collides with a heavy item looks as heavy.
+        The squares of a row's buckets (around their mean for sketches without signs), less the noise's variance, add up to an unbiased
+        estimate, over the seed, of the sum of squared frequencies (Alon, Matias, Szegedy 1999, *The space complexity of approximating the
+        frequency moments*). All items have the same standard error. It is an upper bound for the heaviest items, whose own squares cause no
+        collision; but an item that collides with a heavy item looks as heavy.
         """
         decoded, sketch = self.decode(aggregate, clients), self.sketch
         buckets = self.bucket_counts(aggregate) / clients
@@ -156,9 +157,10 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         return self.sketch.decoded(self.bucket_counts(aggregate)) / self.clients
 
     def decode_median(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the median over rows, as the paper does: biased, and robust to heavy items.
+        """Return the median over rows, which is biased and robust to heavy items, as in the paper.
 
-        The median needs signs. `variance` and `shared_variance` do not describe it: noise alone has up to pi/2 times the variance.
+        The median needs signs. `variance` and `shared_variance` do not describe it: with noise alone, the median has up to pi/2 times the
+        variance of the mean.
         """
         self._check_clients(clients)
         return self.sketch.medians(self.bucket_counts(aggregate)) / self.clients

@@ -1,7 +1,7 @@
 """Sketches of items by coin tosses: Poisson-binomial noise on transforms of count sketches.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, algorithms 1 and
-2. The paper normalises the encoder's Hadamard matrix, which makes its decoder biased: entries are 1 and -1 here.
+2. The paper normalises the encoder's Hadamard matrix, which makes its decoder biased; in this module the entries are 1 and -1.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ from .worst_pair import worst_pair
 def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int, *, first_cell: bool = False) -> Privacy:
     """Return the privacy of a client's item in sums of coin tosses.
 
-    Coordinates that two items have in common reveal nothing. ``"pure"`` and ``"rdp"`` are proven for all items of the other clients
-    (`extreme_tosses`).
+    Coordinates that two items have in common reveal nothing. The accounts ``"pure"`` and ``"rdp"`` are proven for all items of the other
+    clients (`extreme_tosses`).
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     differing_coordinates : int
         Largest number of coordinates in which two items differ.
     first_cell : bool
-        Field of `extreme_tosses`: whether to return a quick guess, which is no guarantee.
+        Whether to return a quick guess, which is no guarantee, as in `extreme_tosses`.
 
     Examples
     --------
@@ -87,8 +87,8 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     """Clients toss coins for their sketches' Hadamard transforms; the server counts successes.
 
     Row r of an item's sketch is s e_h, and its transform has the entries s H[k, h], 1 or -1: the probability of success is ``1/2 + theta s
-    H[k, h]``. Without signs the first entry is always 1, and is not sent. The tosses of the other clients hide a client's: the guarantee is
-    for exactly `clients` clients. A sum is at most clients * trials, which the modulus holds, so that no sum wraps.
+    H[k, h]``. Without signs the first entry is always 1, and is not sent. The tosses of the other clients hide a client's tosses, so the
+    guarantee is for exactly `clients` clients. A sum is at most clients * trials, which the modulus holds, so that no sum wraps.
 
     Attributes
     ----------
@@ -138,12 +138,12 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of entries that are sent: all, or all but the first of each row without signs."""
+        """Number of sent entries: all entries, or without signs all but the first of each row."""
         return self.sketch.rows * self._sent
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as no sum exceeds clients * trials."""
+        """Probability that a coordinate wraps, 0.0, as no sum exceeds clients * trials."""
         return 0.0
 
     @property
@@ -156,7 +156,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         width = self.sketch.width
         if self.sketch.direct:
             return of_entry * (width - 1) / width**2
-        # The factor without signs is w / (w - 1) squared times (w - 1) / w^2.
+        # Without signs the factor is (w / (w - 1))^2 times (w - 1) / w^2.
         return of_entry / (self._sent * self.sketch.rows)
 
     def facts(self) -> dict[str, Any]:
@@ -168,9 +168,9 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         return sketched_tosses_privacy(self.clients, self.trials, self.theta, self.differing_coordinates)
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return each client's successes, from 0 to `trials`; encode in chunks.
+        """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
 
-        The call uses three arrays of that shape.
+        The call uses three arrays of that shape, so many clients should encode in chunks.
         """
         words = word_source(words)
         held = self.domain.clip(items)
@@ -203,7 +203,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         excess = 2 * self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) - self.clients * self.trials
         entries = excess / (2 * self.theta * self.trials)
         if self._sent < self.sketch.width:
-            # Every client adds 1 to a row.
+            # Each client adds 1 to every row.
             entries = np.concatenate([np.full((self.sketch.rows, 1), float(self.clients)), entries], axis=1)
         return walsh_hadamard(entries) / self.sketch.width
 

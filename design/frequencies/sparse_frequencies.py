@@ -20,16 +20,17 @@ from .sketch_calibration import ItemSketchChoice, calibrate_discrete_gaussian_fr
 if TYPE_CHECKING:
     from ...solvers.decoders.subspace_pursuit import PursuedSupport
 
-# Rows of a sketch that is decoded by pursuit: three rows need twice as many buckets, and more rows gain little.
+# Number of rows of a sketch that pursuit decodes: three rows need twice as many buckets, and more rows gain little.
 PURSUIT_ROWS = 7
-# Ratio of the mean squares of two rows that a failed pursuit causes, and chance rarely does.
+# Ratio of the mean squares of two rows that a failed pursuit exceeds; chance rarely exceeds it.
 FAILED = 4.0
 
 
 def pursuit_buckets(categories: int, distinct_items: int) -> int:
     """Return the approximate number of buckets that pursuit needs: ``2 s ln(e d / s)``.
 
-    The number is for s held items of d. In measurements, half as many buckets fail to find the items, and half as many again gain little.
+    The number is for s held items of d. In measurements, half as many buckets fail to recover the items, and one and a half times as many
+    gain little.
 
     Examples
     --------
@@ -45,12 +46,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     Messages and the guarantee are those of `SketchedDiscreteGaussianFrequencies`; at most s items have estimates above 0. `pursue_support`
     finds the items above a level that noise alone exceeds for s of d items, and least squares on them has no collisions left. If clients
-    hold more than s items, only `bias_bound` holds for `decode`. `variance` is that of least squares on the right s items;
+    hold more than s items, only `bias_bound` holds for `decode`. `variance` is the variance of least squares on the right s items;
     `predicted_error` is for given frequencies, some of which noise hides.
 
-    `decode` is for all frequencies together: the projection lowers their squared error, and lowers each found item by as much as their sum
-    exceeds 1. `estimate` is for single items: without selection, cut and projection, so that its standard error is right for any number of
-    held items.
+    Use `decode` for all frequencies together: its projection lowers their squared error, and subtracts an equal part of the excess of their
+    sum over 1 from each selected item. Use `estimate` for single items: it has no selection, threshold or projection, so that its standard
+    error is right for any number of held items.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def item_variance(self) -> float:
-        """Variance of least squares: m / (m - s) times that of items with own buckets."""
+        """Variance of least squares: m / (m - s) times the variance of items with own buckets."""
         return self._item_variance(self.sketch.rows, self.distinct_items)
 
     @property
@@ -112,7 +113,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def worst_shared_variance(self) -> float:
-        """Shared variance: 0.0, because the right items have no remaining collisions."""
+        """Shared variance, 0.0, because the right items have no remaining collisions."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
@@ -149,7 +150,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return self._threshold(self.sketch.rows, self.distinct_items)
 
     def variance(self, items: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each item: the noise does not depend on the item."""
+        """Return `worst_variance` for each item, as the noise does not depend on the item."""
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
@@ -162,7 +163,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return self._decoded(self.bucket_counts(aggregate) / self.clients)
 
     def _decoded(self, buckets: FloatArray) -> FloatArray:
-        """Return the decoded frequencies from sums of sketches over clients, as rows or flat."""
+        """Return the decoded frequencies from the sums of sketches, shaped as rows or flat."""
         if not self.sketch.direct:
             return self._projected(self._pursued(buckets.reshape(self.sketch.rows, -1), range(self.sketch.rows)))
         estimate, values = np.zeros(self.categories), buckets.ravel()[: self.categories]
@@ -193,7 +194,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             left = buckets[row] - _columns(sketch, pursued.support, [row]) @ pursued.values
             decoded_rows.append((pursued, left))
             variances.append(float(np.square(left if sketch.signed else left - left.mean()).mean()) / kept**2)
-        # Rows have equal weights unless pursuit failed: noise of the variances is no reason to prefer a row.
+        # Rows have equal weights unless pursuit failed, as random differences of their variances are no reason to prefer a row.
         weights = 1 / np.maximum(variances, max(FAILED * min(variances), 1e-300))
         weights /= weights.sum()
         frequencies = np.zeros(self.categories)

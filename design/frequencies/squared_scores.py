@@ -1,9 +1,10 @@
-"""Unbiased estimates of squared z-scores from counts of supporters, and calibrating levels.
+"""Unbiased estimates of squared z-scores from counts of supporters, and variance factors.
 
 A count of supporters has the generating function ``(1 - p + p s)**k (1 - q + q s)**(n - k)``, where k of n clients hold the item. Its
-derivative is a multiple of itself except for the two factors, which gives ``E[k (p - q) g(count)]`` as the mean of a function of the count
-alone, for every function g: Stein's identity for sums of two binomials (Hudson 1978, *A natural identity for exponential families*, for
-Poisson counts). Applied twice, the identity gives the mean of the squared error over any variance that is a function of the count.
+derivative is a multiple of the function itself except for the two factors. For every function g, this gives ``E[k (p - q) g(count)]`` as
+the mean of a function of the count alone: Stein's identity for sums of two binomials (Hudson 1978, *A natural identity for exponential
+families*, for Poisson counts). Applied twice, the identity gives the mean of the squared error over any variance that is a function of the
+count.
 """
 
 from collections.abc import Callable
@@ -17,9 +18,10 @@ from ...arrays import FloatArray
 OfCount = Callable[[FloatArray], FloatArray]
 OfCounts = Callable[[FloatArray, FloatArray], FloatArray]
 
-# Number of supporters with a relative error of a fifth: with more, an item's count and its variance hardly depend on the same noise.
+# Number of supporters with a relative error of a fifth. With more supporters, an item's count and its variance hardly depend on the same
+# noise.
 FEW_SUPPORTERS = 25
-# The level differs from 1 only if the scores of the items that it applies to add up to more than this share of the number of items.
+# Share of the number of items that the sum of the items' scores must exceed for a level other than 1.
 LEAST_SHARE = 0.1
 # Limits of the level, as unbiased estimates of a ratio of variances may even be negative.
 LEAST_LEVEL, LARGEST_LEVEL = 0.25, 4.0
@@ -42,7 +44,7 @@ class SupportLaw:
     other_support: float
 
     def times_holders(self, function: OfCount) -> OfCount:
-        """Return a function of the count with the mean of ``k (p - q) function``, for every k."""
+        """Return a function of the count whose mean is E[k (p - q) `function`(count)], for every k."""
         p, q, others = self.held_support, self.other_support, self.clients * self.other_support
 
         def product(counts: FloatArray) -> FloatArray:
@@ -77,7 +79,7 @@ class SupportLaw:
 
 @dataclass(frozen=True)
 class SignLaw:
-    """Law of messages for and against an item, which other clients send equally often.
+    """Law of messages for and against an item; other clients send both equally often.
 
     With S messages for the item and R against it, only holders contribute to the difference of the generating function's two derivatives,
     which gives ``E[k (p - r) g(S, R)]``, as above.
@@ -92,7 +94,7 @@ class SignLaw:
     held_denial: float
 
     def times_holders(self, function: OfCounts) -> OfCounts:
-        """Return a function of the counts with the mean of ``k (p - r) function``, for every k."""
+        """Return a function of the counts whose mean is E[k (p - r) `function`(S, R)], for every k."""
         p, r = self.held_support, self.held_denial
         other = 1 - p - r
 
@@ -128,8 +130,8 @@ class SignLaw:
 def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray[np.bool_]) -> FloatArray:
     """Return factors of the items' variances that make the mean squared z-score 1.
 
-    A common level applies to all items except for precise ones: items above the noise with 25 supporters or more. The level differs from 1
-    by as much as it exceeds its own sampling error (James, Stein 1961, positive part).
+    A common level applies to all items except for precise items, which are above the noise and have 25 supporters or more. The difference
+    of the level from 1 is shrunk by its sampling error (James, Stein 1961, positive part).
 
     Parameters
     ----------

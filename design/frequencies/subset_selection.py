@@ -1,4 +1,4 @@
-"""Subset selection: each client sends a set of items that is likelier to contain its own.
+"""Subset selection: each client sends a set of items that probably contains its own item.
 
 Ye, Barg 2018, *Optimal schemes for discrete distribution estimation under locally differential privacy*; Wang, Huang, Wang, Nie, Xu, Yang,
 Li, Qiao 2016, *Mutual information optimally local private discrete distribution estimation*. `listed_subsets` and
@@ -22,10 +22,10 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.redraws import Redraws
 from .support import SupportCounts
 
-# Items that are drawn per batch, of all clients together, and bytes of packed bits.
+# Number of items drawn per batch, for all clients together, and number of bytes of packed bits per batch.
 BLOCK, BYTES = 2**20, 2**23
 
-# Subsets below this share of all items are lists of items, and otherwise bits.
+# Share of all items below which subsets are lists of items; larger subsets are bits.
 LISTED_SHARE = 1 / 128
 # Largest number of items whose subsets are counted exactly.
 COUNTED_ITEMS = 2**12
@@ -100,7 +100,7 @@ class SubsetSelection(SupportCounts):
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return each client's subset as a list or as packed bits (`is_listed`), one per row."""
         words, held = word_source(words), self.domain.clip(items)
-        # A uniform number of 53 bits is below a probability at least as often as the probability states: rounding errs toward privacy.
+        # A uniform number of 53 bits is below a probability at least as often as the probability states, so rounding only adds privacy.
         included = words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)
         draw = listed_subsets if self.is_listed else packed_subsets
         return draw(held, included, self.subset_size, self.categories, words)
@@ -166,7 +166,7 @@ def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> IntegerArray:
     own = held[:, None]
     others = np.sort(_others(words.integers(universe - 1, (len(held), size)), own), axis=1)
-    # Either of two equal items may be redrawn: all sets of distinct items stay equally likely.
+    # The redraw may replace either of two equal items, as all sets of distinct items stay equally likely.
     rows = np.arange(len(held))
     redraws = Redraws()
     while rows.size:
@@ -193,8 +193,8 @@ def _others(drawn: IntegerArray, held: IntegerArray) -> IntegerArray:
 def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> PackedBits:
     """Return subsets as in `listed_subsets`, of any size, as rows of bits.
 
-    The shape is (clients, packed_bytes(universe)). Independent bits are a subset of a random size, uniform among those of its size; then
-    surplus members are removed, or missing members added: about the square root of `size`.
+    The shape is (clients, packed_bytes(universe)). Independent bits are a subset of a random size, uniform among the subsets of that size.
+    Then the function removes surplus members or adds missing members, about the square root of `size`.
     """
     result = np.empty((len(held), packed_bytes(universe)), dtype=np.uint8)
     at_once = max(1, BYTES // result.shape[1])
@@ -222,7 +222,7 @@ def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray
         drawn = words.integers(universe, rows.size)
         bits = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
         fits = (bits == bit) & (drawn != held[rows])
-        # Distinct fitting items, at most as many as are missing, are as likely as any others of that number.
+        # Every set of distinct fitting items, at most as many as are missing, is as likely as any other of its size.
         rows, drawn = np.divmod(distinct(rows[fits] * universe + drawn[fits]), universe)
         np.bitwise_xor.at(packed, (rows, drawn >> 3), np.uint8(1) << (drawn & 7).astype(np.uint8))
         counts = counts - np.bincount(rows, minlength=len(packed))

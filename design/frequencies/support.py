@@ -19,7 +19,7 @@ from .squared_scores import SupportLaw, calibrating_levels, likely_shift
 
 
 class SupportMechanism(FrequencyMechanism):
-    """A mechanism whose messages are e^epsilon times as likely for clients of supported items.
+    """A mechanism whose messages are e^epsilon times as likely for holders of supported items.
 
     Attributes
     ----------
@@ -55,7 +55,8 @@ class SupportCounts(SupportMechanism):
     """A mechanism whose messages support all items except the held item equally often.
 
     With p the probability that a message supports the held item, and q the probability for others, ``(share of supporters - q) / (p - q)``
-    is an unbiased estimate of an item's frequency; that of one client has the variance p (1 - p) / (p - q)**2 or q (1 - q) / (p - q)**2.
+    is an unbiased estimate of an item's frequency. A single client's estimate has the variance p (1 - p) / (p - q)**2 for its own item, and
+    q (1 - q) / (p - q)**2 for others.
     """
 
     @property
@@ -88,7 +89,7 @@ class SupportCounts(SupportMechanism):
         return self.other_support * (1 - self.other_support) / self.contrast**2
 
     def estimate(self, aggregate: IntegerArray | FloatArray, clients: int) -> FrequencyEstimate:
-        """Return unbiased frequencies with standard errors of calibrated level.
+        """Return unbiased frequencies with standard errors.
 
         The squared z-scores have a mean of 1 over the items. Where items have few supporters, the noise that raises an estimate also raises
         the variance at `likely_frequencies`. `calibrating_levels` compensate for that.

@@ -62,7 +62,7 @@ class UnaryEncoding(SupportCounts):
         A message takes categories/8 bytes.
         """
         words, held = word_source(words), self.domain.clip(items)
-        # Rounding the coins only adds noise.
+        # Rounding the coins' probabilities only adds noise.
         packed = random_bits(min(0.5, self.other_support * (1 + SHORT_SLACK)), len(held), self.categories, words)
         set_bits(packed, held, words.integers(2, held.shape) == 1)
         return packed

@@ -2,12 +2,12 @@
 
 Two items are in different buckets of a row, or in the same bucket with the same sign, or in the same bucket with opposite signs. Their rows
 of whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard transforms in w/2, 0 or w of w places: either way the sum
-over t rows is that of t + o - s rows with different buckets, o and s being the numbers of rows with opposite and with equal signs. The
-excess is the largest o - s of all pairs. Without signs it is at most 0.
+over t rows equals the sum over t + o - s rows with different buckets, with o and s the numbers of rows with opposite and with equal signs.
+The excess is the largest o - s of all pairs. Without signs it is at most 0.
 
 The search finds all pairs with o >= k opposite rows without comparing every pair: if the rows are dealt into g groups and k > g (m - 1), m
-of them are in the same group. So, for each m rows of a group, it joins items that have opposite signs in the same buckets of all m. If it
-finds a pair with o - s >= k - 1, no other pair has more. More joined rows mean more joins, with fewer pairs in each.
+opposite rows are in the same group. So, for each m rows of a group, the search joins items that have opposite signs in the same buckets of
+all m rows. If it meets a pair with o - s >= k - 1, no other pair has more. More joined rows mean more joins, with fewer pairs in each.
 
 The search compares 64 rows at a time: a word holds one bit of an item's places in all of these rows.
 """
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .item_sketch import ItemSketch
 
-# The search compares all pairs up to this number of words of pairs: some seconds.
+# Largest number of words of pairs with which the search compares all pairs, which takes some seconds.
 ALL_COMPARISONS = 4 * 10**9
-# Limits of joins: the words of pairs that they compare, the cost of a pair beside its words, in words, the rows that they join, the places
-# that they keep, and the pairs per batch.
+# Limits of joins: the number of compared words of pairs, the cost of a pair beside its words (in words), the number of joined rows, the
+# number of kept places, and the number of pairs per batch.
 MOST_COMPARISONS, OF_A_PAIR, MOST_ROWS_JOINED, MOST_PLACES, AT_ONCE = 24 * 10**8, 10, 4, 2**27, 2**13
 
 WORD = 64
@@ -44,9 +44,9 @@ class WorstPair:
     Attributes
     ----------
     excess : int
-        Largest number of rows with opposite signs less those with equal signs, over all pairs; at least 0, and errs upward.
+        Largest number of rows with opposite signs less those with equal signs, over all pairs; an upper bound, at least 0.
     exact : bool
-        Whether a pair is known to have this excess. If not, no pair has more.
+        Whether a pair is known to have this excess. Otherwise the excess is only an upper bound.
     """
 
     excess: int
@@ -126,7 +126,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
     def affordable(least: int) -> bool:
         return comparisons(cheapest(least), least) <= MOST_COMPARISONS
 
-    # Whichever rows have opposite signs, this many rows are expected to have equal signs.
+    # Expected number of rows with equal signs, for any choice of the rows with opposite signs.
     least = max(2, likely_excess(sketch) + 1 - rows // (2 * sketch.width))
     while not affordable(least):
         least += 1
@@ -144,7 +144,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
         if fewer == least:
             return WorstPair(least - 1, exact=False)
         least = fewer
-    # No pair has an excess above 1; the loop tests whether any pair has 1.
+    # No pair has an excess above 1; the loop tests whether any pair has the excess 1.
     for row in places:
         excess = max(excess, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
     return WorstPair(1, exact=excess == 1)
@@ -201,7 +201,7 @@ def _largest_excess(rows: int, ours: Words, others: Words, first: Chosen, second
     """Return the largest excess over pairs of own and other items, at least 0."""
     excess = np.array(-rows, dtype=np.int16)
     for bits in zip(ours, others, strict=True):
-        # The loop goes bit by bit, as larger arrays would take new memory each time.
+        # The loop handles one bit at a time, as larger arrays would take new memory each time.
         differing = (our_bits[first] ^ their_bits[second] for our_bits, their_bits in zip(*bits, strict=True))
         signs, elsewhere = next(differing), next(differing)
         for bit in differing:

@@ -1,10 +1,10 @@
 """CLDP: mechanisms for numbers in one bit, and for vectors in an index and one bit.
 
-The mechanisms for vectors serve L1, L2 and L-infinity balls; on the L2 ball a client may send several indices.
+The mechanisms for vectors serve L1, L2 and L-infinity balls.
 
 Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled model of differential privacy in federated learning*. All three mechanisms for
 vectors send, by randomised response, the sign of one number about the vector, and the number's index: a coordinate, or for L1 an entry of
-the Walsh-Hadamard transform. On the L2 ball the number is a coordinate of a private vector, of which a client may send several.
+the Walsh-Hadamard transform. On the L2 ball the number is a coordinate of a private vector, and a client may send several coordinates.
 """
 
 import math
@@ -29,9 +29,9 @@ from ..transforms.dithering import finite_values
 from .message_checks import checked_messages
 from .unit_vectors.random_direction import random_directions
 
-# Signs of the Hadamard matrix held in memory at a time.
+# Largest number of signs of the Hadamard matrix in memory.
 CHUNK = 2**22
-# Gamma functions overflow beyond this dimension.
+# Largest dimension for Gamma functions, which overflow in larger dimensions.
 LARGEST_DIRECT_DIMENSION = 300
 
 
@@ -70,7 +70,7 @@ class CLDPMechanism(ScalarMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Number of bits of a message: one."""
+        """Number of bits of a message, which is one."""
         return 1.0
 
     def privacy(self) -> Privacy:
@@ -99,7 +99,7 @@ class CLDPMechanism(ScalarMechanism):
         return low + (high - low) / 2 + self._half_width * (2 * int(aggregate[0]) / clients - 1) / self._contrast
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return ``half_width**2 (1 / C**2 - t**2)`` for each value: exact."""
+        """Return the exact variance of each value, ``half_width**2 (1 / C**2 - t**2)``."""
         return np.asarray(self._half_width**2 * (self._contrast**-2 - self._signed(values) ** 2))
 
     @property
@@ -118,7 +118,7 @@ class CLDPMechanism(ScalarMechanism):
 
 @dataclass(frozen=True)
 class SampledSignMechanism(VectorMechanism):
-    """Every client sends a random index, and a bit for the sign of its vector's number there.
+    """Every client sends a random index, and a bit for the sign of its vector at the index.
 
     CLDP's mechanisms for vectors share this base. The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with
     probability (1 + t) / 2, which is then flipped with probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
@@ -162,7 +162,7 @@ class SampledSignMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw.
+        """Number of bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw.
 
         The mechanism needs no shared randomness.
         """
@@ -214,7 +214,7 @@ class SampledSignMechanism(VectorMechanism):
         return self._combination(aggregate[:, 1] - aggregate[:, 0]) / total
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
+        """Return the exact variance of each vector, ``worst_variance - ||x||**2``."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
@@ -261,28 +261,28 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
 @dataclass(frozen=True)
 class CLDPL2Mechanism(CLDPLinfMechanism):
-    """CLDP for an L2 ball: a random point z of a sphere, quantised to axes.
+    """CLDP for an L2 ball: clients quantise a random point z of a sphere to axes.
 
     The point z lies more often in the half of the sphere that the vector points to.
 
     The client draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan, Wainwright 2018,
     *Minimax optimal procedures for locally private estimation*): z has the vector as mean and is epsilon private. A draw then is coordinate
-    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability ``1/2 - ||z||_1 / (2 M sqrt(dimension))``,
-    and is decoded to M sqrt(dimension) along that axis: its mean is z. M is clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of
-    ``|u_1|`` on the unit sphere.
+    i, with probability ``|z_i| / ||z||_1``, and the sign of z_i, which is flipped with probability ``1/2 - ||z||_1 / (2 M
+    sqrt(dimension))``. The draw decodes to M sqrt(dimension) along that axis, so its mean is z. M is clip_norm / (kappa tanh(epsilon / 2)),
+    and kappa the mean of ``|u_1|`` on the unit sphere.
 
-    **Several draws** are of the same z, and cost no epsilon: they depend on z alone, not on the vector. Each has the squared norm M**2
-    dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm ``M**2
-    (dimension + draws - 1) / draws``: with as many draws as coordinates less than 2 M**2, while z itself has M**2. That number,
-    `dimension`, is the choice of Chaudhuri, Guo, Rabbat 2022, *Privacy-aware compression for federated data analysis* (8 bits for each of
-    128 coordinates); their code shrinks vectors by tanh(epsilon / 2), a bias that is left out here. Girgis et al. draw once.
+    **Several draws** of the same z cost no epsilon, as they depend on z alone, not on the vector. Each has the squared norm M**2 dimension,
+    and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm ``M**2 (dimension +
+    draws - 1) / draws``: with as many draws as coordinates less than 2 M**2, while z itself has M**2. That number, `dimension`, is the
+    choice of Chaudhuri, Guo, Rabbat 2022, *Privacy-aware compression for federated data analysis* (8 bits for each of 128 coordinates);
+    their code shrinks vectors by tanh(epsilon / 2), a bias that this class does not have. Girgis et al. draw once.
 
-    **One draw** needs no z. It is i and the sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term
-    does not change under z -> -z, and is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is
-    the vector x. A message therefore has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``: that of a coordinate drawn
-    uniformly and a bit for its sign, which is what `encode` draws. So it is more private than z: see `realised_epsilon`. And
-    `CLDPLinfMechanism`, on the cube around the ball, is epsilon private with ``kappa**2 * dimension`` times the worst variance of one draw,
-    2 / pi in high dimension.
+    **One draw** needs no z. The draw is i and the sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The
+    first term does not change under z -> -z, and is 1 / dimension on average over either half of the sphere; the second is linear in z,
+    whose mean is the vector x. A message therefore has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``, the
+    probability of a uniformly drawn coordinate with a bit for its sign, which `encode` draws. So a message is more private than z
+    (`realised_epsilon`). And `CLDPLinfMechanism`, on the cube around the ball, is epsilon private with ``kappa**2 * dimension`` times the
+    worst variance of one draw, 2 / pi in high dimension.
 
     The mechanism suits releases with ``secure_words``, up to rounding: the client draws a point in floating-point numbers, and the message
     depends on the vector only by the probability with which it is the point or its opposite, which is right to within 2**-51.
@@ -369,7 +369,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         count, dimension = points.shape
         shares = np.cumsum(np.abs(points), axis=1)
         lengths = shares[:, -1:].copy()
-        # The rows are laid end to end, so that a single search serves all of them.
+        # The rows are laid end to end, so that a single search serves all rows.
         rows = np.arange(count)[:, None]
         shares = shares / lengths + rows
         shares[:, -1] = np.arange(1, count + 1)
@@ -419,7 +419,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
 
     @property
     def indices(self) -> int:
-        """Number of indices: the dimension, or the next power of two."""
+        """Number of indices, the dimension or the next power of two."""
         return padded_dimension(self.ball.dimension)
 
     @property
@@ -454,8 +454,8 @@ def vector_cldp_mechanism(epsilon: float, ball: NormBall, draws: int = 1) -> Sam
     ball : NormBall
         Ball of the vectors.
     draws : int
-        Draws of the private vector in a message, from 1 to the dimension, for the L2 ball; 1 for the other balls, for which each further
-        number of the vector would cost its own epsilon.
+        Number of draws of the private vector in a message: from 1 to the dimension for the L2 ball, and 1 for the other balls, for which
+        each further number of the vector would cost its own epsilon.
 
     Examples
     --------

@@ -30,8 +30,8 @@ from ..transforms.dithering import finite_values
 from .uncompressed_vector import AddedNoiseMechanism
 
 LARGEST_PURE_EPSILON = 100.0
-# The losses of one coordinate among many lie on a grid of steps at most LOSS_STEP wide, FEWEST_LOSSES of them or more; the losses of a
-# single coordinate lie on USUAL_LOSSES steps.
+# The losses of one coordinate among many lie on a grid of FEWEST_LOSSES or more steps, each at most LOSS_STEP wide; the losses of a single
+# coordinate lie on USUAL_LOSSES steps.
 LOSS_STEP, FEWEST_LOSSES, USUAL_LOSSES = 1e-4, 20, 1_000
 
 
@@ -83,7 +83,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a double-precision number."""
+        """Number of bits of a double-precision number."""
         return 64.0
 
     def privacy(self) -> Privacy:
@@ -145,7 +145,7 @@ def laplace_privacy(
     dimension : int
         Number of coordinates.
     norm : float
-        p of the ball of the vectors.
+        Order p of the ball's norm.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def laplace_privacy(
 
     def by_loss(rounds: int, delta: float) -> float | None:
         if rounds * shares == 1:
-            # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; rounded upward.
+            # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; the masses are rounded upward.
             return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
         step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
         loss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)

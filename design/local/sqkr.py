@@ -2,8 +2,8 @@
 
 SQKR works with and without pure privacy.
 
-Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*. Kerdock's frame consists of mutually unbiased bases: in
-it every vector has a Kashin representation at a level that is proven.
+Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*. Kerdock's frame consists of mutually unbiased bases, in
+which every vector has a Kashin representation at a proven level.
 """
 
 import math
@@ -27,7 +27,7 @@ from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, KashinFrame, TightFrame, kashin_blocks, largest_bias
 
 LARGEST_KERDOCK_DIMENSION = 1024
-# Number of steps in single precision; few vectors need a third step.
+# Number of steps in single precision, as few vectors need a third step.
 FIRST_STEPS = 2
 # Irreducible polynomials over the field of two elements, by degree; bit i is the coefficient of x**i.
 POLYNOMIALS = {1: 0b11, 3: 0b1011, 5: 0b100101, 7: 0b10000011, 9: 0b1000010001}
@@ -44,8 +44,8 @@ class SQKRMechanism(VectorMechanism):
 
     Public randomness draws b = `message_bits` of the frame's coordinates for each client, independently and with replacement. Each
     coefficient a, at most `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b bits are one symbol,
-    which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaced by one of all 2**b at random:
-    randomised response. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines the frame's columns.
+    which randomised response keeps with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaces by one of all 2**b
+    symbols at random. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines the frame's columns.
 
     The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
     representation at the level. In more dimensions the frame has random rows (`KashinFrame`). The mechanism then scales vectors without a
@@ -60,7 +60,7 @@ class SQKRMechanism(VectorMechanism):
     epsilon : float
         Privacy parameter, 0.001 to 20; infinity gives no privacy: clients send the quantised signs themselves.
     message_bits : int
-        Coordinates drawn for a client, which is also the length of its message, 1 to 16.
+        Number of coordinates drawn for a client, which is also the length of its message, 1 to 16.
     ball : NormBall
         L2 ball of the vectors, of at most 2**24 dimensions.
     seed : int
@@ -259,9 +259,9 @@ class SQKRMechanism(VectorMechanism):
 def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechanism:
     """Return the SQKR mechanism whose number of bits, 1 to 16, minimises the worst variance.
 
-    More bits draw more coordinates and make randomised response worse. The paper takes about epsilon * log2(e) bits, which has the right
-    order; the best number is up to four less, and at epsilon = 8 its error is a third of that. `epsilon` is from 0.001 to 20: without
-    privacy more bits are always better.
+    More bits draw more coordinates and make randomised response noisier. The paper takes about epsilon * log2(e) bits, which is the right
+    order of magnitude. The best number is up to four bits less, and at epsilon = 8 its error is a third of the error with the paper's
+    number. `epsilon` is from 0.001 to 20: without privacy more bits are always better.
 
     Examples
     --------
@@ -316,7 +316,7 @@ class KerdockFrame(TightFrame):
 
     @property
     def length(self) -> int:
-        """Number p of coordinates of a padded vector: a power of 4."""
+        """Number p of coordinates of a padded vector, a power of 4."""
         return 1 << 2 * max(1, -(-(self.dimension - 1).bit_length() // 2))
 
     @property
@@ -366,7 +366,7 @@ class KerdockFrame(TightFrame):
         current[~usable] = 0.0
         coefficients = current.astype(float)
         coefficients *= level
-        # The correction removes the error of single precision; for unusable steps it is the vector itself.
+        # The correction removes the error of single precision; for unusable steps the correction starts from the vector itself.
         rest = vectors - self.synthesis(coefficients)
         coefficients += self.analysis(rest)
         return coefficients

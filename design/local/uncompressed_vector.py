@@ -29,7 +29,7 @@ class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the projection of messages on the difference of the inputs.
 
-        Messages are estimates already, up to their unit.
+        Messages are estimates of the inputs, up to their unit.
         """
         difference = np.atleast_1d(first - second)
         return lambda messages: np.asarray(messages @ difference)

@@ -1,4 +1,4 @@
-"""Calibration of MVU tables for vectors to an (epsilon, delta) of the whole message."""
+"""Calibration of MVU tables to an (epsilon, delta) of a whole vector's message."""
 
 import math
 import time
@@ -26,13 +26,13 @@ OBJECTIVES = ("metric", "renyi")
 TOLERANCE = 1e-6
 # Width of the bracket of the table's epsilon (relative to the target) at which the thorough search for letters starts.
 FIRST_TOLERANCE = 1e-3
-# A quick search's letters serve epsilons whose logarithms differ by at most this.
+# Largest difference of the logarithms of two epsilons that a quick search's letters serve.
 NEARBY = 0.5
 # Factors by which a table may be stretched to end just below the target.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
 # Width of the bracket of the factor: a guarantee is about as steep as the factor's square.
 CLOSEST = 1e-9
-# Letters that meet in the middle of the grid start this many steps from the middle.
+# Number of steps from the middle of the grid at which letters start that meet in the middle.
 SMALLEST_REACH = 0.01
 # Largest bits of inputs and letters together for which a search for a table by Rényi divergence takes seconds.
 MOST_PROGRAM_BITS = 8
@@ -71,10 +71,10 @@ def calibrate_vector_table(
     ball : NormBall
         Ball that vectors are clipped to.
     bits_in, bits_out : int
-        Bits of the table's input grid and of a coordinate's message, 1 to 9; at least two bits in for a finite norm.
+        Number of bits of the table's input grid and of a coordinate's message, 1 to 9; at least two bits in for a finite norm.
     metric : str, float or None
-        The table's metric, as in `design_mvu`. None gives every coordinate the same privacy at every distance, which suits only the
-        L-infinity norm, or one coordinate.
+        The table's metric, as in `design_mvu`. With None every coordinate has the same privacy at every distance, which suits only the
+        L-infinity norm, or a single coordinate.
     objective : str
         ``"metric"``: the table of least variance for its metric; ``"renyi"``: the table for the vector's Rényi divergence, which its
         account uses, if that table is better (`improve_vector_table`).
@@ -90,7 +90,7 @@ def calibrate_vector_table(
     Returns
     -------
     VectorTableMechanism
-        The mechanism; its guarantee is that of one round.
+        The mechanism, whose guarantee is that of one round.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def calibrate_vector_table(
         return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
     hasty = _NearestSearch(partial(find, effort="quick"))
-    # Near rows of a table without a metric differ by less than the table's epsilon, and the difference depends on its letters.
+    # Neighbouring rows of a table without a metric differ by less than the table's epsilon, and the difference depends on the letters.
     loose = metric_power(metric) is None and math.isfinite(ball.norm) and ball.dimension > 1
     if delta == 0 and not loose:
         near = min(max(_pure_table_epsilon(epsilon / rounds, ball, bits_in, metric, dithering), EPSILON_LOW), high)
@@ -152,7 +152,7 @@ def calibrate_vector_table(
 
 
 def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: str | float | None, dithering: str) -> float:
-    """Return the table's epsilon at which vectors have a pure epsilon, if rows differ most."""
+    """Return the table's epsilon that gives vectors a pure epsilon, for rows that differ most."""
     constraint, grid = ratio_constraint(1.0, bits_in, metric), VectorGrid(ball, bits_in)
     steps = np.arange(2**bits_in, dtype=float)
     ratios = constraint.log_ratio * (steps if constraint.neighbours_only else np.sign(steps))
@@ -194,8 +194,8 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     Returns
     -------
     VectorTableMechanism
-        The result's worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee
-        rests on an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
+        Mechanism whose worst-case variance is never above that of the given mechanism. It has the given table, and its provenance says so,
+        if the search has no better table, or if the guarantee rests on an order above 256, where tables for a pure guarantee are better.
 
     Raises
     ------

@@ -64,14 +64,14 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
     def of_epsilon(cls, epsilon: float, delta: float, ball: NormBall) -> Self:
         """Return the mechanism with the least (epsilon, delta)-private noise (Balle, Wang 2018).
 
-        The noise errs upward, by less than a relative 1e-9.
+        The noise exceeds the least noise by less than a relative 1e-9.
 
         Parameters
         ----------
         epsilon : float
             Privacy parameter of one message, 1e-3 to 100.
         delta, ball
-            Fields of the mechanism.
+            Failure probability and ball of the mechanism.
         """
         delta = check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA)
         return cls(gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta), delta, ball)
@@ -100,7 +100,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
 
 def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
-    """Return the least noise multiplier that keeps a budget; errs toward more noise.
+    """Return the least noise multiplier that keeps a budget, rounded up.
 
     The multiplier is the standard deviation over the L2 sensitivity for the budget's adjacency.
 
@@ -122,7 +122,7 @@ def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
 def noise_adjacency(adjacency: str | None, sampling: Sampling | None, trust_model: str) -> str:
     """Return the requested adjacency, or the trust model's usual adjacency.
 
-    A server that sees each message also sees its sender, so that sampling is no secret.
+    The sampling has no effect if the server sees each message, and so its sender.
     """
     if (trust_model, adjacency) == ("local", "add-or-remove-one"):
         raise ValueError(

@@ -37,7 +37,7 @@ HALVINGS = 64
 def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: float, trust_model: str = "local") -> Privacy:
     """Return the privacy of Skellam noise on whole numbers.
 
-    The accounts are Rényi divergences, as no dominating pair is known in several dimensions.
+    The accounts use Rényi divergences, as no dominating pair is known in several dimensions.
 
     Parameters
     ----------
@@ -63,19 +63,20 @@ def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: floa
 class SkellamMechanism(VectorMechanism):
     """Every client rounds its vector, adds Skellam noise, and sends numbers modulo 2**bits.
 
-    The vector is clipped, divided by the granularity, and rounded without bias by systematic rounding, whose result has an L2 norm below
-    a bound with certainty; to each coordinate the difference of two Poisson numbers of mean variance / 2 is added. Here each client adds
-    all the noise that its privacy needs (local trust model). `quietbits.design.secure_sum.distributed_skellam` shares it among clients.
+    The client clips its vector, divides it by the granularity, and rounds it without bias by systematic rounding, whose result has an L2
+    norm below a bound with certainty. It adds to each coordinate the difference of two Poisson numbers of mean variance / 2. Here each
+    client adds all the noise that its privacy needs (local trust model). `quietbits.design.secure_sum.distributed_skellam` shares it among
+    clients.
 
-    A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end, which the stated variances leave out. Privacy does
-    not depend on it. Noise is drawn exactly.
+    A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) wraps around to the other end, which the stated variances omit. Privacy does
+    not depend on wrapping. Noise is drawn exactly.
 
     Attributes
     ----------
     ball : NormBall
         L2 ball of the vectors.
     bits : int
-        Bits per coordinate, 2 to 32.
+        Number of bits per coordinate, 2 to 32.
     granularity : float
         Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
@@ -128,19 +129,19 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def norm_bound(self) -> float:
-        """Largest L2 norm of a rounded vector, in steps, with certainty; errs upward."""
+        """Certain upper bound on the L2 norm of a rounded vector, in steps."""
         radius = min(self.ball.clip_norm / self.granularity, LARGEST_RADIUS)
         return rounded_norm_bound(self.ball.dimension, 2.0, radius)
 
     @property
     def l2_sensitivity(self) -> float:
-        """Largest L2 distance of two clients' rounded vectors, in steps; errs upward."""
+        """Upper bound on the L2 distance of two clients' rounded vectors, in steps."""
         # `vector_dithering.inside` checks the norm of rounded vectors up to less than a tenth of SLACK.
         return 2 * self.norm_bound * (1 + SLACK)
 
     @property
     def l1_sensitivity(self) -> float:
-        """Largest L1 distance of two clients' rounded vectors, in steps; errs upward.
+        """Upper bound on the L1 distance of two clients' rounded vectors, in steps.
 
         Whole numbers have ``|k| <= k**2``.
         """
@@ -157,12 +158,12 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 norm of the bias from wrapping, in the vectors' units; errs upward.
+        """Upper bound on the L2 norm of the bias from wrapping, in the vectors' units.
 
         Noise of at least room + j 2**bits wraps a coordinate j + 1 times, each time by 2**bits steps. The exponent of Chernoff's bound is
-        convex with slope -asinh(room / mu), so that a geometric series bounds its sum. Wrapping up and wrapping down pull in opposite
-        directions: the likelier one bounds both. No coordinate ever moves further than from one end of the range to the largest coordinate
-        at the other end.
+        convex with slope -asinh(room / mu), so that a geometric series bounds its sum. Wrapping up and wrapping down have opposite effects,
+        so the likelier direction bounds both. No coordinate moves further than from one end of the range to the largest coordinate at the
+        other end.
         """
         wraps = skellam_tail(self.noise_variance, self._room) / -math.expm1(
             -(2.0**self.bits) * math.asinh(self._room / self.noise_variance)
@@ -207,8 +208,8 @@ class SkellamMechanism(VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return ``granularity**2 (dimension * noise_variance + sum f (1 - f))`` for each vector.
 
-        f stands for the fractional parts in steps. The variance is exact except for wrapping: systematic rounding leaves each coordinate
-        its own distribution.
+        The fractional parts f are in steps. The variance is exact except for wrapping, as systematic rounding keeps each coordinate's own
+        distribution.
         """
         positions = np.abs(self.ball.clip(vectors)) / self.granularity
         fractions = positions - np.floor(positions)
@@ -228,12 +229,12 @@ class SkellamMechanism(VectorMechanism):
 def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 16, deviations: float = 6.0) -> SkellamMechanism:
     """Return the Skellam mechanism with the finest granularity and the least noise.
 
-    A finer granularity makes larger whole numbers, which need more noise: the two are chosen together, such that
+    A finer granularity makes larger whole numbers, which need more noise. The function chooses both together, such that
 
         2**(bits - 1) >= largest coordinate + deviations * sqrt(noise_variance)
 
-    and the variance is at most 2 * 10**10 squared steps, the largest variance of the sampler, which is the tighter limit from about 20 bits
-    on. The granularity is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the given epsilon.
+    and the variance is at most 2 * 10**10 squared steps, the sampler's largest variance, which is the tighter limit from about 20 bits on.
+    The granularity is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the given epsilon.
 
     Parameters
     ----------
@@ -244,10 +245,10 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     ball : NormBall
         L2 ball of the vectors.
     bits : int
-        Bits per coordinate, 2 to 32.
+        Number of bits per coordinate, 2 to 32.
     deviations : float
-        Standard deviations of noise between the largest coordinate and the end of the range, 1 to 40. Bias from wrapping falls about as
-        exp(-deviations**2 / 2).
+        Number of standard deviations of noise between the largest coordinate and the end of the range, 1 to 40. Bias from wrapping falls
+        about as exp(-deviations**2 / 2).
 
     Raises
     ------
@@ -289,7 +290,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
         )
     if feasible(fine):
         coarse = fine
-    # Both the largest coordinate and the noise grow with the radius; `coarse` is feasible throughout.
+    # The largest coordinate and the noise grow with the radius; `coarse` is always feasible.
     coarse = bisect(feasible, coarse, fine, HALVINGS, geometric=True).holds
     # The radius that the mechanism computes back from its granularity must not be the next larger float.
     granularity = ball.clip_norm / coarse

@@ -30,7 +30,7 @@ from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound
 from .message_checks import checked_messages
 
 DITHERINGS = ("systematic", "rejection")
-# Letters counted at a time; each takes an index of eight bytes.
+# Largest number of letters counted at a time; each letter takes an index of eight bytes.
 COUNTED = 2**20
 
 
@@ -67,7 +67,7 @@ class VectorGrid:
 
     @property
     def centred(self) -> bool:
-        """Whether zero is a grid point, from which positions are counted; true for finite p."""
+        """Whether positions count from zero, a grid point; true for finite p."""
         return math.isfinite(self.ball.norm)
 
     @property
@@ -128,7 +128,7 @@ class VectorGridVariance:
 
     @cached_property
     def rows(self) -> FloatArray:
-        """Variance of each row, in squared units of the vectors. Shape (2**bits_in,)."""
+        """Variance of each row, in squared units of the vectors, shape (2**bits_in,)."""
         scale = (self.grid.steps * Fraction(self.grid.step)) ** 2
         return np.array([float(scale * variance) for variance in self.table.moments.variances])
 
@@ -145,10 +145,10 @@ class VectorGridVariance:
         return np.asarray(terms.sum(axis=1))
 
     def largest(self, radius: float) -> float:
-        """Return a bound on the variance of every vector of a ball, its radius in steps.
+        """Return a bound on the variance of every vector of a ball with a radius in steps.
 
         For p = infinity the radius is that of the grid, and the bound is exact. Otherwise the bound is the value of the concave envelope of
-        a coordinate's variance, as a function of its p-th power; errs upward.
+        a coordinate's variance, as a function of its p-th power. The line is an upper bound.
         """
         growths, step_square = np.diff(self.rows), self.grid.step**2
         dimension = self.grid.ball.dimension
@@ -173,10 +173,10 @@ class VectorGridVariance:
 class VectorTableMechanism(VectorMechanism):
     """Every client dithers its vector to a grid and sends a letter of the table per coordinate.
 
-    Dithering hardly increases the norm. The grid is that of `VectorGrid`: for finite p zero is a grid point, for p = infinity coordinates
-    are dithered independently.
+    Dithering hardly increases the norm. The grid is `VectorGrid`. For finite p zero is a grid point; for p = infinity coordinates are
+    dithered independently.
 
-    The table's own guarantee for two inputs does not matter: the guarantee for the whole vector is computed from the weights.
+    The guarantee for the whole vector is computed from the table's weights, not from the table's own guarantee for two inputs.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @cached_property
     def input_distance(self) -> float:
-        """Largest L_p distance of two dithered vectors, on the table's unit scale; errs upward.
+        """Upper bound on the L_p distance of two dithered vectors, on the table's unit scale.
 
         For p = infinity this is the largest distance of two coordinates.
         """
@@ -264,7 +264,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Number of bits of a message: one letter for each coordinate."""
+        """Number of bits of a message, which has one letter for each coordinate."""
         return float(self.ball.dimension * self.table.bits_out)
 
     def facts(self) -> dict[str, Any]:
@@ -274,8 +274,8 @@ class VectorTableMechanism(VectorMechanism):
     def privacy(self) -> Privacy:
         """Return the local privacy of the whole vector, for every two vectors.
 
-        A message is a mixture, over dithered vectors, of products of rows. Divergence is quasi-convex: that of two mixtures is at most the
-        largest divergence of their parts. So the bound covers all pairs of dithered vectors, at most `input_distance` apart.
+        A message is a mixture, over dithered vectors, of products of rows. Divergence is quasi-convex: the divergence of two mixtures is at
+        most the largest divergence of their parts. So the bound covers all pairs of dithered vectors, at most `input_distance` apart.
         """
         return table_privacy(self.table, dimension=self.ball.dimension, norm=self.ball.norm, radius=self.input_distance)
 
@@ -289,7 +289,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @cached_property
     def worst_variance(self) -> float:
-        """Bound on the expected squared L2 error of a decoded message, over the ball; errs upward.
+        """Upper bound on the expected squared L2 error of a decoded message, over the ball.
 
         The bound is exact for p = infinity. The expected squared error of accepted vectors is at most that of all vectors, divided by the
         probability of acceptance; this includes the bias.
@@ -337,7 +337,7 @@ class VectorTableMechanism(VectorMechanism):
         """Return the variance of each vector, which includes dithering.
 
         The variance is exact for systematic dithering, whose coordinates have the same marginal distributions as independent ones. With
-        rejection it is the variance of vectors that are never rejected: an approximation that leaves out the bias.
+        rejection the result is the variance of vectors that are never rejected, an approximation that omits the bias.
         """
         array = self.ball.check(vectors)
         result = np.empty(len(array))
@@ -378,8 +378,8 @@ class VectorTableMechanism(VectorMechanism):
 def dithered_distance(grid: VectorGrid, *, rejecting: bool) -> float:
     """Return the largest L_p distance of two dithered vectors, on the tables' unit scale.
 
-    The result errs upward; for p = infinity it is the largest distance of two coordinates. `rejecting` says whether vectors are rounded
-    until they are in the ball.
+    The result is an upper bound; for p = infinity it is the largest distance of two coordinates. `rejecting` says whether vectors are
+    rounded until they are in the ball.
     """
     return 2 * _dithered_norm_bound(grid, rejecting=rejecting) / grid.steps if grid.centred else 1.0
 

@@ -1,7 +1,7 @@
 """Exact samples of binomial noise, from random bits or from ratios of probabilities.
 
-The sampler counts random bits if that is fast. `count_successes` draws binomial numbers with few trials and many different probabilities:
-tosses of coins, each with its own bias.
+The sampler counts random bits if counting is fast. `count_successes` draws binomial numbers with few trials and many different
+probabilities, such as tosses of coins with different biases.
 """
 
 import math
@@ -19,16 +19,17 @@ from .random_words import WordsLike, WordSource, word_source
 
 MOST_TOSSES = 2**20
 LARGEST_BIAS = 0.499
-# Coins tossed together: a few megabytes.
+# Number of coins tossed together, which take a few megabytes.
 BLOCK = 2**18
 HALF_WORD = np.uint64(2**63)
 
 MOST_TRIALS = 2**40
-# The sampler counts up to this number of fair trials bit by bit.
+# Largest number of fair trials that the sampler counts bit by bit.
 COUNTED_TRIALS = 2 * WORD_BITS
-# Words drawn at a time, a quarter of a megabyte.
+# Number of words drawn at a time, a quarter of a megabyte.
 CHUNK = 2**15
-# Larger variances are split into parts: a sum of binomial numbers of equal probability is binomial.
+# Largest variance of a single draw. The sampler splits larger variances into parts, as a sum of binomial numbers of equal probability is
+# binomial.
 LARGEST_PART = 2**26
 SAMPLERS = 16
 
@@ -146,7 +147,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     if not (np.abs(flat) <= LARGEST_BIAS).all():
         wrong = flat[~(np.abs(flat) <= LARGEST_BIAS)][0]
         raise ValueError(f"biases must be from {-LARGEST_BIAS} to {LARGEST_BIAS}, got {float(wrong)!r}")
-    # The product is exact: a float times a power of two. Truncation is toward 1/2; 0.499 * 2**64 is below 2**63.
+    # The product of a float and a power of two is exact. Truncation is toward 1/2; 0.499 * 2**64 is below 2**63.
     thresholds = np.trunc(flat * 2.0**64).astype(np.int64).view(np.uint64) + HALF_WORD
     counts = np.zeros(len(flat), dtype=np.int64)
     for start in range(0, len(flat), BLOCK):

@@ -19,7 +19,7 @@ from .random_words import WordsLike, word_source
 
 LEAST_SIGMA, LARGEST_SIGMA = 1e-6, 1e12
 SAMPLERS = 16
-# From this sigma on the variance and sigma**2 are the same number in double precision.
+# Sigma from which the variance and sigma**2 are the same number in double precision.
 SMOOTH_SIGMA = 2
 SERIES_BITS = 160
 MOST_ZEROS = 2000
@@ -47,7 +47,7 @@ class GaussianCurve:
     def approximate(self, points: IntegerArray) -> FloatArray:
         """Return f at points up to 2**53 in magnitude.
 
-        The absolute error is at most 2**-44: an error of a few roundings in the exponent y changes the value by y exp(-y) of them.
+        The absolute error is at most 2**-44: k roundings of the exponent y change the value by y exp(-y) k roundings.
         """
         scaled = points / float(self.sigma)
         return np.exp(-0.5 * scaled * scaled)
@@ -104,7 +104,7 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     if exact >= SMOOTH_SIGMA:
         return float(exact**2)
     curve = GaussianCurve(exact)
-    # 2**-zeros is less than the first term; beyond this many zeros the first term is less than half of the smallest float.
+    # The first term exceeds 2**-zeros; beyond this number of zeros the first term is less than half of the smallest float.
     zeros = int(1 / exact**2)
     if zeros > MOST_ZEROS:
         return 0.0

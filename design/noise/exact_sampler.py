@@ -1,10 +1,10 @@
 """Exact sampling of log-concave integer distributions by rectangle-wedge-tail rejection.
 
-Comparisons are refined until they are certain. Bricks of equal size cover the area under a unimodal curve on the whole numbers: rectangles,
-wedges and tails. That is the geometry of Marsaglia's rectangle-wedge-tail method (Knuth, *The Art of Computer Programming*, vol. 2, section
-3.4.1). A `RatioCurve` is given by the ratios of neighbouring probabilities, all rational: Poisson, binomial and the like. Parameters are
-rational numbers, taken from whole numbers, fractions and floats without rounding. Close calls are decided by rigorous bounds on exp(-x) for
-rational x, in integers of any length (`exponential_bounds`).
+The sampler refines each comparison until it is certain. Bricks of equal size cover the area under a unimodal curve on the whole numbers:
+rectangles, wedges and tails. That is the geometry of Marsaglia's rectangle-wedge-tail method (Knuth, *The Art of Computer Programming*,
+vol. 2, section 3.4.1). A `RatioCurve` is given by rational ratios of neighbouring probabilities, as those of Poisson and binomial
+distributions are. Parameters are rational numbers, taken from whole numbers, fractions and floats without rounding. Rigorous bounds on
+exp(-x) for rational x, in integers of any length (`exponential_bounds`), decide close comparisons.
 """
 
 import math
@@ -25,21 +25,21 @@ from .redraws import Redraws
 
 MOST_SAMPLES = 2**48
 
-# The table has this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. Its errors there, at most one unit
-# per step, are far below the allowance, as it has fewer than 2**20 steps.
+# Number of the table's bits after the binary point. The table ends at the point at which the curve is below 2**-LEAST_BITS. Its errors at
+# the end, at most one unit per step, are far below the allowance, as it has fewer than 2**20 steps.
 TABLE_BITS = 96
 LEAST_BITS = 48
-# Bounds carry more bits than the caller asks for, as their rounding adds up over the steps from the mode.
+# Number of bits of bounds beyond the requested bits, as rounding adds up over the steps from the mode.
 GUARD_BITS = 40
 
 BRICK_BITS = 16
-# A block is one point wide, or this many times narrower than the spread, up to a factor of two.
+# Number of blocks per spread, up to a factor of two; a block is at least one point wide.
 BLOCKS_PER_SPREAD = 32
-# Height of the curve at which the tails begin; it only affects speed.
+# Height of the curve at which the tails begin; the height only affects speed.
 TAIL_HEIGHT = 2.0**-22
 # Largest error of `UnimodalCurve.approximate`.
 APPROXIMATION_ERROR = 2.0**-44
-# Room for the approximation's error and for rounding a few operations on it, in units of the whole stack.
+# Allowance for the approximation's error and for the rounding of a few operations, in units of the height of all layers.
 ALLOWANCE = 2.0**-40
 
 WORD_BITS = 64
@@ -58,11 +58,11 @@ class UnimodalCurve(Protocol):
 
     @property
     def mode(self) -> int:
-        """Point where f is largest; f is 1 there."""
+        """Point where f has its largest value, 1."""
 
     @property
     def spread(self) -> float:
-        """Approximate standard deviation; it only affects speed."""
+        """Approximate standard deviation, which only affects speed."""
 
     def approximate(self, points: IntegerArray) -> FloatArray:
         """Return f at whole numbers in floating point.
@@ -94,9 +94,9 @@ class BrickCover:
     rectangles : int
         Bricks below this number lie entirely under the curve.
     wedges : int
-        Bricks from `rectangles` to below this number lie across the curve, or count so because floating point cannot decide.
+        Bricks from `rectangles` to below this number lie across the curve, or may do so as far as floating point can decide.
     tails : int
-        Bricks from `wedges` to below this number are cut up for the tails; the remaining ones are empty.
+        Bricks from `wedges` to below this number are cut up for the tails; the remaining bricks are empty.
     wedge_layers : ndarray of int64, shape (wedges - rectangles,)
         Layer of every wedge, 0 at the bottom.
     right, left : int
@@ -128,9 +128,9 @@ class ExactSampler:
 
     Draws are exact if the words are independent and uniform.
 
-    Bricks of equal size cover the area under f, times a whole number of layers. A draw takes a brick by the first bits of a word and a
-    point of it by the last bits, and keeps the point if (layer + U) < layers * f(point), with U uniform on [0, 1): every point is kept with
-    a probability proportional to f. Floating point decides unless the comparison is too close; then U is drawn to as many bits as the
+    Bricks of equal size cover the area under f, times a whole number of layers. The first bits of a word choose a brick, and the last bits
+    a point of the brick. The draw keeps the point if (layer + U) < layers * f(point), with U uniform on [0, 1): every point is kept with a
+    probability proportional to f. Floating point decides unless the comparison is too close; then U is drawn to as many bits as the
     decision by whole numbers takes.
 
     Attributes
@@ -179,7 +179,7 @@ class ExactSampler:
         return total.reshape(shape)
 
     def _propose(self, points: NDArray[Any], words: WordSource) -> NDArray[np.intp]:
-        """Fill an array with points, and return the places of rejected points."""
+        """Fill an array with points, and return the indices of rejected points."""
         cover = self.cover
         starts, within = self._starts(points.dtype), np.uint64(2**cover.block_bits - 1)
         places, drawn = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
@@ -344,8 +344,8 @@ class RatioCurve:
     spread : float
         Approximate standard deviation; up to 2**14.
     ratio : callable
-        Takes x and returns the numerator and the denominator, non-negative whole numbers; the ratio falls with x. A numerator 0 means
-        that the support ends at x, a denominator 0 that it begins at x + 1.
+        Function from x to the numerator and the denominator, non-negative whole numbers; the ratio falls with x. A numerator 0 means that
+        the support ends at x, a denominator 0 that it begins at x + 1.
     """
 
     mode: int
@@ -365,7 +365,7 @@ class RatioCurve:
         low = high = 1 << (bits + GUARD_BITS)
         for numerator, denominator in self._steps(point - self.mode):
             low, high = low * numerator // denominator, -(-high * numerator // denominator)
-            # The bounds prove from this point on that f is below one unit, which stays true.
+            # From this point on the bounds prove that f is below one unit.
             if high <= 1:
                 break
         return low >> GUARD_BITS, -(-high >> GUARD_BITS)
@@ -379,7 +379,7 @@ class RatioCurve:
 
     @cached_property
     def _table(self) -> tuple[int, FloatArray]:
-        """First point and values, with a zero at either end for all points beyond."""
+        """First point of the table, and its values with a zero for all points beyond either end."""
         right, left = self._side(1), self._side(-1)
         values = [*reversed(left), 1 << TABLE_BITS, *right]
         return self.mode - len(left), np.array([value / (1 << TABLE_BITS) for value in values])

@@ -11,9 +11,9 @@ from .random_words import WordsLike, WordSource, word_source
 
 PackedBits = NDArray[np.uint8]
 """Rows of bits; the first bit of each byte counts least, and bits beyond the last are 0."""
-# Words compared at a time: half a megabyte.
+# Number of words compared at a time, half a megabyte.
 BLOCK = 2**16
-# Largest number of rows whose bits one byte can add up, and bytes of a row unpacked at a time.
+# Largest number of rows whose bits a byte can count, and number of bytes of a row unpacked at a time.
 MOST_IN_A_BYTE, PIECE = 255, 2**11
 
 
@@ -49,7 +49,7 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
     rows, bits = check_integer("rows", rows, low=0, high=2**40), check_integer("bits", bits, low=1, high=2**40)
     width = packed_bytes(bits)
     result = np.empty(-(-rows * width // 8), dtype=np.uint64)
-    # The product is exact: a float times a power of two.
+    # The product of a float and a power of two is exact.
     threshold = math.ceil(probability * 2.0**64)
     for start in range(0, len(result), BLOCK):
         block = result[start : start + BLOCK]
@@ -78,7 +78,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
         if place == 0:
             break
         place -= 1
-        # On average three of five words are decided by then.
+        # On average three of five words are decided by this step.
         if place <= 56 and place % 2 == 0:
             still = np.flatnonzero(undecided)
             undecided = undecided[still]

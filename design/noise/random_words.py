@@ -20,7 +20,8 @@ from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
 from .redraws import Redraws
 
-# Words made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of this do not use the buffer.
+# Number of words made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of this number do not use the
+# buffer.
 BUFFER_WORDS = 2**13
 # A key serves 8 MiB. Counter mode never repeats a block of 16 bytes, unlike random words: 2**19 blocks distinguish the two with
 # probability below 2**-90.
@@ -40,8 +41,8 @@ GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, n
 class WordSource(ABC):
     """A source of independent, uniform 64-bit words; ``words(count)`` returns `count` of them.
 
-    Mechanisms draw from a source by the methods below. A class with only `__call__` is a complete source; its other draws are then made
-    from words as described here, and `shape` is a length or a tuple of lengths.
+    Mechanisms draw from a source by the methods below. A class with only `__call__` is a complete source; its other draws then come from
+    words as this docstring describes. The argument `shape` is a length or a tuple of lengths.
     """
 
     @abstractmethod
@@ -121,7 +122,7 @@ WordsLike = WordSource | np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class SeededWords(WordSource):
-    """Draws of a numpy generator, call for call; `seeded_words` makes them."""
+    """Word source whose draws are those of a numpy generator; `seeded_words` makes it."""
 
     rng: np.random.Generator
 
@@ -203,7 +204,7 @@ def seeded_words(rng: np.random.Generator) -> SeededWords:
 class SecureWords(WordSource):
     """Cryptographic random words for releases: AES-256 in counter mode under system keys.
 
-    Every thread has its own stream, and so has a process after a fork: no word is used twice. Keys come from the operating system and are
+    Every thread, and every process after a fork, has its own stream, so no word is used twice. Keys come from the operating system and are
     replaced every 8 MiB (`KeyStream`): a reader of the process's memory can compute the words of the present key, and a copy of a running
     virtual machine continues its words. A pickled source becomes a new source at its destination.
 
@@ -237,13 +238,13 @@ class SecureWords(WordSource):
         count = check_integer("count", count, low=0, high=MOST_WORDS)
         while True:
             process = _this_process()
-            # The stream leaves its place while it is used: a signal handler that draws words meanwhile gets another stream.
+            # The stream is removed from its place while in use, so a signal handler that draws words meanwhile gets another stream.
             stream, self._own.stream = self._own.stream, None
             if stream is None or self._own.process != process:
                 stream = KeyStream()
             words = stream.take(count)
             self._own.stream, self._own.process = stream, process
-            # A signal handler may also have forked meanwhile.
+            # A signal handler may have forked the process meanwhile.
             if process == _this_process():
                 return words
 
@@ -274,7 +275,7 @@ class KeyStream:
         return self._buffer[self._used - count : self._used].copy()
 
     def _made(self, count: int) -> WordArray:
-        # The cipher needs room for another block, less one byte, at the end.
+        # The cipher's output buffer must be longer than the words by a block less one byte.
         words = np.empty(count + COUNTER_BYTES // WORD_BYTES, dtype=np.uint64)
         places = words.data.cast("B")
         for start in range(0, count, BUFFER_WORDS):
@@ -303,7 +304,7 @@ def _count_fork() -> None:
     _forks += 1
 
 
-# This registration exists only where processes fork.
+# Only systems on which processes fork have this registration.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_fork)
 
@@ -311,7 +312,7 @@ if hasattr(os, "register_at_fork"):
 def _this_process() -> tuple[int, int]:
     """Return an identifier that differs between a process and its forks.
 
-    A late fork may have the number of an early process that has ended. The number alone distinguishes forks made without Python's
+    A late fork may have the process number of an early process that has ended. Only the number distinguishes forks made without Python's
     knowledge.
     """
     return os.getpid(), _forks

@@ -1,6 +1,6 @@
-"""A bound on the number of a sampler's redraws.
+"""A limit on the number of a sampler's redraws.
 
-A source of words that exceeds the bound is not random.
+A source of words that exceeds the limit is not random.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ from .random_words import WordsLike, word_source
 
 LEAST_RATE, LARGEST_RATE = 1e-6, 1e10
 
-# Larger variances are split into equal parts: sums of Skellam numbers are Skellam.
+# Largest variance of a single draw. The sampler splits larger variances into equal parts, as sums of Skellam numbers are Skellam.
 LARGEST_PART = 2**26
 SAMPLERS = 16
 FEWEST_TERMS = 64

@@ -1,4 +1,4 @@
-"""Relative entropy coding: a Gaussian sample is sent as the number of a shared sample.
+"""Relative entropy coding: clients send a Gaussian sample as the number of a shared sample.
 
 Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*, algorithms 1 and 2; the scheme is that of
 Havasi, Peharz, Hernandez-Lobato 2019, *Minimal Random Code Learning*.
@@ -17,7 +17,7 @@ from .group_layout import MOST_GROUP_BITS, GroupLayout
 from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
 
 LARGEST_SIGMA = 1e100
-# Beyond this shift a single weight dominates, and errors of float32 inner products are no longer negligible.
+# Largest shift. Beyond it a single weight dominates, and errors of float32 inner products are no longer negligible.
 LARGEST_SHIFT = 1e4
 
 
@@ -25,16 +25,16 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
     """Return the log importance weights of all 2**bits shared samples.
 
     The weight is the log density ratio of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I). At the sample sigma z the weight is
-    ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``, which needs only inner products. Samples are made and dropped in pieces of 2**16
-    numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32: errors are of the order of 1e-6
-    times ``||mean|| / sigma``.
+    ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``, which needs only inner products. The function makes and drops samples in pieces of
+    2**16 numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32: errors are of the order of
+    1e-6 times ``||mean|| / sigma``.
 
     Parameters
     ----------
     mean : array_like of shape (dimension,)
         Mean of the target, at most 10 000 sigma long; the prior has mean zero. For a public prior mean, code the difference.
     bits : int
-        log2 of the number of samples, 1 to 20.
+        Binary logarithm of the number of samples, 1 to 20.
     seed : int
         Seed of the shared samples, 0 to 2**64 - 1.
     sigma : float
@@ -83,13 +83,14 @@ def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0
 def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsLike, sigma: float = 1.0, group: int = 0) -> int:
     """Draw the index of a shared sample whose law is nearly N(mean, sigma^2 I).
 
-    The shared samples are from N(0, sigma^2 I). The index is drawn by Gumbel noise on the log weights: the largest sum has the
+    The shared samples are from N(0, sigma^2 I). The function adds Gumbel noise to the log weights; the index of the largest sum has the
     probabilities of `index_distribution`.
 
     Parameters
     ----------
     mean, bits, seed, sigma, group
-        Arguments of `log_importance_weights`. For privacy the client must draw the seed at random, anew for each message.
+        Mean, bits, seed, deviation and group, as in `log_importance_weights`. For privacy the client must draw the seed at random, anew for
+        each message.
     words : WordSource or numpy.random.Generator
         The client's own randomness, unknown to others: ``secure_words`` for releases, a generator for experiments.
 
@@ -111,7 +112,7 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsL
 def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
     """Return the shared sample of an index, with the same bits on every machine.
 
-    The sample is an estimate of the mean; no other sample is generated.
+    The sample is an estimate of the mean. The function generates no other sample.
 
     Examples
     --------

@@ -48,15 +48,17 @@ from .group_layout import GroupLayout
 from .shared_randomness import SEED_BITS, vectors_of_seeds
 
 SMALLEST_MESSAGE_RATIO = 1e-3
-# Numbers of shared samples that an audit makes per batch.
+# Number of coordinates of shared samples that an audit makes per batch.
 NUMBERS_PER_CHUNK = 2**20
-# Moments are analytic in the shift: for shifts of at most 3, interpolation of this degree is as exact as the moments.
+# Degree of the interpolation of moments, which are analytic in the shift. For shifts of at most 3, the interpolation is as exact as the
+# moments.
 DEGREE = 28
 ANY_BITS, ANY_CLIENTS, MESSAGE = "any-bits", "any-clients", "message"
 DP_REC_ACCOUNTS = (*VARIANTS, ANY_BITS, ANY_CLIENTS, MESSAGE)
-# Adjacencies of the accounts. The first, usual adjacency has an account that is proven without an assumption about other clients.
+# Adjacencies of the accounts. The first adjacency, the usual choice, has an account that is proven without an assumption about other
+# clients.
 DP_REC_ADJACENCIES = ("replace-one", "add-or-remove-one")
-# Most clients of a round: they are drawn with replacement, and may exceed the population.
+# Largest number of clients of a round, who are drawn with replacement and may exceed the population.
 MOST_CLIENTS_PER_ROUND = 10**6
 # The unproven assumption of the accounts for add-or-remove-one adjacency and of the theorem.
 ASSUMPTION = "the other clients' messages count as samples of the prior"
@@ -83,7 +85,7 @@ class MomentCurves:
 
 @lru_cache(maxsize=256)
 def moment_curves(largest_shift: float, bits: int) -> MomentCurves:
-    """Interpolate `resampled_moments` over shifts from 0 to a largest shift."""
+    """Return interpolated `resampled_moments` for shifts from 0 to a largest shift."""
     shifts = (np.polynomial.chebyshev.chebpts1(DEGREE + 1) + 1) / 2 * largest_shift
     laws = [resampled_moments(shift, 1 << bits) for shift in shifts.tolist()]
     bias = [law.mean - shift for law, shift in zip(laws, shifts.tolist(), strict=True)]
@@ -105,8 +107,8 @@ class DpRecMechanism(VectorMechanism):
     The client clips its vector to the ball, draws a seed, and codes one sample of N(vector, sigma^2 I) relative to N(0, sigma^2 I), the
     groups independently. The server makes the samples with these numbers, and no others, and averages over clients.
 
-    **The client draws the seed.** A server that may choose the seed looks for a seed whose samples give the vector away (section 4.3 of the
-    paper); no argument lets the server pass a seed.
+    **The client draws the seed.** A server that could choose the seed would search for a seed whose samples give the vector away (section
+    4.3 of the paper), so no argument passes a seed.
 
     `guarantee` is that of one message against an untrusted server. The privacy of a training against observers of its models depends on
     rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased towards zero, by nearly a
@@ -151,7 +153,7 @@ class DpRecMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a message with the seed, the indices, and the padding of the last byte."""
+        """Number of bits of a message with the seed, the indices, and the padding of the last byte."""
         return 8.0 * message_bytes(self.layout)
 
     def privacy(self) -> Privacy:
@@ -168,8 +170,8 @@ class DpRecMechanism(VectorMechanism):
     def worst_variance(self) -> float:
         """Upper bound on `variance`, ``dimension sigma**2 + clip_norm**2``.
 
-        Along a group's vector, of m standard deviations, Stein's lemma gives a squared error of 1 + m**2 (2 E[sum of w_k**3] - E[sum of
-        w_k**2]) variances, with w the weights, which sum to 1: at most 1 + m**2.
+        For a group's vector of length m standard deviations, Stein's lemma gives in its direction a squared error of 1 + m**2 (2 E[sum of
+        w_k**3] - E[sum of w_k**2]) variances, with w the weights, which sum to 1: at most 1 + m**2.
         """
         return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
@@ -247,7 +249,7 @@ class DpRecMechanism(VectorMechanism):
         for part, bits in zip(self.layout.slices(), self.layout.group_bits, strict=True):
             shifts = np.linalg.norm(units[:, part], axis=1)
             curves = moment_curves(self.clip_ratio, bits)
-            # Rounding may leave a clipped vector longer than the ball by a last digit.
+            # Rounding may leave a clipped vector longer than the ball's radius by a last digit.
             shifts_in_range = np.minimum(shifts, self.clip_ratio)
             along = curves.bias(shifts_in_range)
             bias[:, part] = unit_directions(units[:, part], shifts) * along[:, None]
@@ -259,7 +261,7 @@ class DpRecMechanism(VectorMechanism):
 
         No score is stronger (Neyman and Pearson). The call makes all samples of a group again.
         """
-        # The import is here because only audits need it, and it takes longer than this module's.
+        # The import is local because only audits need it, and it takes longer than the import of this module.
         from scipy.special import log_softmax
 
         targets = self.ball.clip(np.stack([first, second])) / self.sigma
@@ -281,7 +283,7 @@ class DpRecMechanism(VectorMechanism):
         return ratios
 
     def _shift(self, group: FloatArray) -> float:
-        # Rounding may leave a clipped vector longer than the ball by a last digit.
+        # Rounding may leave a clipped vector longer than the ball's radius by a last digit.
         return min(self.clip_ratio, float(np.linalg.norm(group / self.sigma)))
 
 
@@ -308,7 +310,7 @@ class DpRecTraining:
     clients_per_round : int
         Number of draws of a round, with replacement, from 1 to 10**6.
     index_bits : int
-        Bits of all groups' indices together, from 1 to 10**6; a message has the seed, too.
+        Number of bits of all groups' indices together, from 1 to 10**6; a message also holds the seed.
 
     Raises
     ------
@@ -334,15 +336,15 @@ class DpRecTraining:
 
         The server must keep the choice of clients secret.
 
-        Add-or-remove-one adjacency: if the client is drawn, it codes its own update, or sends a sample of the prior. ``"published"`` is the
+        Under add-or-remove-one adjacency, a drawn client codes its own update, or sends a sample of the prior. ``"published"`` is the
         theorem as printed, whose proof adds dependent losses; ``"conservative"`` uses Hölder's inequality there; ``"any-bits"`` follows
         from the normalised weights, and holds for any number of bits and any groups. All three assume that the messages of the other
-        clients hide a client as samples of the prior would: updates on the other side of the prior hide less.
+        clients hide a client as well as samples of the prior would; updates on the other side of the prior hide it less.
 
-        Replace-one adjacency, without assumptions: ``"any-clients"`` amplifies the privacy of a message between any two updates by the
-        secret choice of one client in every draw, for any updates of the other clients; ``"message"`` is that of the client's own messages,
-        one for every draw. A client that sends a sample of the prior has the law of a client with update zero: both accounts hold for it,
-        too.
+        Under replace-one adjacency the accounts need no assumptions. ``"any-clients"`` amplifies the privacy of a message between any two
+        updates by the secret choice of one client in every draw, for any updates of the other clients. ``"message"`` is the privacy of the
+        client's own messages, one for every draw. A client that sends a sample of the prior has the law of a client with update zero: both
+        accounts hold for it, too.
         """
         own = message_account(self.clip_ratio)
 
@@ -459,7 +461,7 @@ def dp_rec_account(
     Parameters
     ----------
     clip_ratio, population, clients_per_round, index_bits
-        Fields of `DpRecTraining`.
+        Clip ratio, number of clients, clients of a round and bits of a message, as in `DpRecTraining`.
     rounds : int
         Number of rounds.
     delta : float
@@ -531,8 +533,8 @@ class DpRecMessage:
     def from_bytes(cls, data: bytes, layout: GroupLayout) -> "DpRecMessage":
         """Return the message that `to_bytes` has packed.
 
-        ``ValueError`` is raised if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed
-        and every index is valid.
+        The method raises ``ValueError`` if the length is wrong or a bit is set after the last index. It cannot detect other damage, as
+        every seed and every index is valid.
         """
         length = message_bytes(layout)
         if len(data) != length:

@@ -1,4 +1,4 @@
-"""Layout of groups of a long vector that are coded independently: compression by parts."""
+"""Layout of a long vector's groups, each of which is coded independently."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from ...arguments import LARGEST_DIMENSION, check_integer
 
-# The coder draws 2**bits samples of a group.
+# Largest number of bits of a group, of which the coder draws 2**bits samples.
 MOST_GROUP_BITS = 20
 MOST_GROUPS = 2**20
 
@@ -18,9 +18,9 @@ class GroupLayout:
     Attributes
     ----------
     sizes : tuple of int
-        Coordinates of each group, from 1.
+        Number of coordinates of each group, from 1.
     group_bits : tuple of int
-        Bits that code each group, 1 to 20.
+        Number of bits that code each group, 1 to 20.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class GroupLayout:
 
     @property
     def total_bits(self) -> int:
-        """Bits of all groups together."""
+        """Number of bits of all groups together."""
         return sum(self.group_bits)
 
     def slices(self) -> Iterator[slice]:

@@ -1,10 +1,10 @@
-"""Normal numbers that two machines derive from one seed with the same bits, in any order.
+"""Normal numbers that two machines derive from a seed with the same bits, in any order.
 
 The words are those of the counter-based generator Philox (Salmon, Moraes, Dror, Shaw 2011, *Parallel Random Numbers: As Easy as 1, 2, 3*),
 which is defined in whole numbers. A word becomes numbers by one rounding to float32, one product and one sum, whose results IEEE 754 fixes,
-and a table that is computed from such operations too. There is no logarithm or cosine, whose last bits differ between machines.
+and a table that is computed from such operations too. The module uses no logarithm or cosine, whose last bits differ between machines.
 
-That table has quantiles of the normal distribution, computed with + - * / only. IEEE 754 fixes the results of these four operations to the
+The table has quantiles of the normal distribution, computed with + - * / only. IEEE 754 fixes the results of these four operations to the
 last bit, but not those of a mathematics library's logarithm or exponential, on which machines differ.
 """
 
@@ -24,7 +24,7 @@ from ...solvers.numerics.bisection import bisect_each
 SMALLEST_TAIL = 2.0**-40
 # 1 - Phi(7.5) is below 2**-40.
 _LARGEST_QUANTILE = 7.5
-# The series for the centre applies below this point; the continued fraction for the tail applies from it.
+# Point up to which the series for the centre applies, and from which the continued fraction for the tail applies.
 _TAIL_BEGINS = 2.5
 _SERIES_TERMS = 40
 _FRACTION_TERMS = 60
@@ -38,7 +38,7 @@ MOST_STREAMS = 2**32
 MOST_SAMPLES = 2**32
 # Philox makes four words of 64 bits at a time, which are eight numbers.
 NUMBERS_PER_BLOCK = 8
-# Numbers made per batch: small enough for caches.
+# Size of a batch of numbers, small enough for caches.
 NUMBERS_PER_CHUNK = 2**16
 
 # A word of 32 bits, as a float32 f, is an odd whole number of either sign: |f| / 2**32 is the probability of the tail. Cells of the table
@@ -69,7 +69,7 @@ def _quantile_table() -> _QuantileTable:
     slopes = (quantiles[1:] - quantiles[:-1]) / (knots[1:] - knots[:-1])
     intercepts = quantiles[:-1] - slopes * knots[:-1]
     table = _QuantileTable(np.zeros(2 * _SIGN_CELL, dtype=np.float32), np.zeros(2 * _SIGN_CELL, dtype=np.float32))
-    # Words just below 2**31 round up to 2**31, the median: the cell after the last cell keeps its zeros.
+    # Words just below 2**31 round up to 2**31, the median, so the cell after the last cell keeps its zeros.
     for first, sign in ((_FIRST_CELL, 1), (_SIGN_CELL + _FIRST_CELL, -1)):
         table.intercepts[first : first + len(slopes)] = sign * intercepts
         table.slopes[first : first + len(slopes)] = slopes
@@ -81,9 +81,9 @@ def normals_from_words(words: WordArray) -> SampleArray:
 
     The shape is (2 * count,). The low half of a word, then the high half, is read as a signed number of 32 bits, made odd, and rounded to a
     float32, f. The number is x(f) = sign(f) Q(|f| / 2**32), Q the upper quantile of the normal distribution, interpolated linearly between
-    2**10 knots in each octave of f: a float32 product and a float32 sum. Uniform words give numbers that differ from exact normal ones,
-    coupled by their quantiles, by less than 6e-7; none is beyond 6.231, where normal numbers are with probability 5e-10. The distribution
-    is symmetric, and its variance is 1 to within 1e-7.
+    2**10 knots in each octave of f: a float32 product and a float32 sum. Uniform words give numbers that differ from exact normal numbers,
+    coupled by their quantiles, by less than 6e-7. No number is beyond 6.231, which a normal number exceeds in absolute value with
+    probability 5e-10. The distribution is symmetric, and its variance is 1 to within 1e-7.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class SharedNormals:
     Attributes
     ----------
     seed : int
-        From 0 to 2**64 - 1.
+        Seed, from 0 to 2**64 - 1.
     dimension : int
         Length of each vector, from 1 to 2**31.
     stream : int
@@ -179,8 +179,8 @@ def vectors_of_seeds(
 ) -> SampleArray:
     """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension).
 
-    The vectors equal those of `SharedNormals`. `first` has the number of each seed's first vector; 0 for all by default. Nothing is
-    checked: seeds are whole numbers from 0 to 2**64 - 1, vectors' numbers from 0 to 2**32 - 1.
+    The vectors equal those of `SharedNormals`. `first` has the number of each seed's first vector; 0 for all by default. The function does
+    not check its arguments: seeds are whole numbers from 0 to 2**64 - 1, vectors' numbers from 0 to 2**32 - 1.
     """
     blocks = -(-dimension // NUMBERS_PER_BLOCK)
     counters = None if first is None else [number * blocks for number in first]
@@ -207,7 +207,7 @@ def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
 def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | None = None, stream: int = 0) -> WordArray:
     """Return words of Philox with the key (seed, stream), shape (seeds, count).
 
-    The words begin at the counter after the given one. Nothing is checked.
+    The words begin at the counter after the given counter. The function does not check its arguments.
     """
     # Replacing a generator's state takes a quarter of the time of a new generator, which would also ask the system for randomness.
     generator = np.random.Philox(key=0)
@@ -261,8 +261,8 @@ def upper_tail(points: FloatArray) -> FloatArray:
 def upper_quantile(tails: FloatArray) -> FloatArray:
     """Return upper normal quantiles, with the same bits on every machine.
 
-    A standard normal number exceeds the points with the given probabilities. Probabilities are from 2**-40 to 1/2, points from 0 to 7.1,
-    with an absolute error below 1e-11.
+    A standard normal number exceeds the quantiles with the given probabilities. Probabilities are from 2**-40 to 1/2, and quantiles from 0
+    to 7.1, with an absolute error below 1e-11.
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """A simulator of secure aggregation: the server learns only the modular sum.
 
 The module simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
-experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network are
-left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
+experiments with mechanisms that rely on it. It is not a cryptographic product: it omits key agreement, secret shares, signatures and the
+network, derives all secrets in one process from one key, and expands them by a generator that is not cryptographic.
 
-`MaskGraph` defines the pairs of clients that share masks, and `MaskSource` derives the uniform vectors of a pair of clients, or of one
-client alone, from a secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` gives the extra compression that
-a larger cohort needs.
+`MaskGraph` defines the pairs of clients that share masks, and `MaskSource` derives the uniform vectors of a pair of clients, or of a single
+client, from a secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` gives the extra compression that a
+larger cohort needs.
 """
 
 import hashlib
@@ -36,12 +36,13 @@ class SecureSum:
 
     Client i sends ``x_i + b_i + sum of m_ij over neighbours j > i - sum of m_ij over neighbours j < i``, modulo M. The pair masks m_ij
     cancel in the sum. When messages are missing, the remaining neighbours give the server their shares of the missing clients' pair
-    secrets, and of the other clients' self masks b_i; never of both for the same client, so that a late message stays masked.
+    secrets, and of the other clients' self masks b_i. They never give both kinds of shares for the same client, so that a late message
+    stays masked.
 
     Attributes
     ----------
     clients : int
-        Number of clients, all of which mask, from 2 to 2**31.
+        Number of clients, all of which send masked messages, from 2 to 2**31.
     length : int
         Number of coordinates of each vector, from 1.
     modulus : int
@@ -91,11 +92,11 @@ class SecureSum:
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of one masked message, ``length * log2(modulus)``, without setup and recovery."""
+        """Number of bits of a masked message, ``length * log2(modulus)``, without setup and recovery."""
         return self.length * float(np.log2(self.modulus))
 
     def session(self, words: WordsLike) -> "SecureSumSession":
-        """Draw the clients' secrets and the ring's order for one sum: masks must not serve twice."""
+        """Draw the clients' secrets and the ring's order for one sum, as masks must not serve twice."""
         words = word_source(words)
         graph = MaskGraph(words.permutation(self.clients), self.degree)
         masks = MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus)
@@ -216,7 +217,7 @@ class MaskGraph:
         """Return both ends of all pairs of neighbours, two arrays of one entry per pair."""
         firsts, seconds = [], []
         for offset in self.offsets:
-            # The opposite client is as far ahead as behind: once around the ring would count each pair twice.
+            # The opposite client is as far ahead as behind, so a whole turn of the ring would count each pair twice.
             count = self.clients // 2 if 2 * offset == self.clients else self.clients
             firsts.append(self.order[:count])
             seconds.append(np.roll(self.order, -offset)[:count])
@@ -258,7 +259,10 @@ class MaskSource:
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:
-        """Return the mask of two clients: the lower number adds it, the higher number subtracts it."""
+        """Return the mask of two clients.
+
+        The client with the lower number adds the mask, and the client with the higher number subtracts it.
+        """
         return self._expand(b"pair", min(first, second), max(first, second))
 
     def self_mask(self, client: int) -> WordArray:
@@ -274,7 +278,9 @@ class MaskSource:
 
 @dataclass(frozen=True, eq=False)
 class SecureSumSession:
-    """One run of a secure sum, from `SecureSum.session`: clients `mask`, the server unmasks.
+    """One run of a secure sum, in which clients mask messages and the server unmasks the sum.
+
+    `SecureSum.session` starts it.
 
     Attributes
     ----------
@@ -295,7 +301,7 @@ class SecureSumSession:
         """Return the clients' masked messages, shape (clients of the chunk, length).
 
         Each message alone is uniform, for any values. `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M
-        - 1. Each client masks once, since the difference of two of its messages would be that of its vectors.
+        - 1. Each client masks only one vector, since the difference of two of its messages would be the difference of its vectors.
         """
         modulus = self.parameters.modulus
         messages = self._vectors("values", values).copy()
@@ -323,13 +329,13 @@ class SecureSumSession:
         senders : array_like of int, shape (clients of the chunk,)
             Numbers of the senders; each client's message counts once.
         messages : array_like of int, shape (clients of the chunk, length)
-            The messages. The server cannot detect a message within the range that its sender did not mask: it spoils the sum.
+            The messages. The server cannot detect a message within the range that its sender did not mask, and which spoils the sum.
 
         Raises
         ------
         ValueError
             If the numbers of senders and messages differ, a client does not exist or has sent a message before, or a number is outside of 0
-            to M - 1: the chunk is then left out. Also if the sum has been unmasked: a late message stays masked.
+            to M - 1: the sum then omits the whole chunk. Also if the sum has been unmasked, as a late message stays masked.
         """
         self._progress.check_open()
         vectors = self._vectors("messages", messages)
@@ -347,7 +353,7 @@ class SecureSumSession:
         """Return the sum of the arrived messages without masks; call it once.
 
         The method removes self masks of arrived messages, and pair masks that missing clients left. Two sums over different clients would
-        give away the difference, which may be one client's vector.
+        reveal their difference, which may be one client's vector.
 
         Returns
         -------
@@ -421,11 +427,11 @@ class MaskCost:
     Attributes
     ----------
     client : int
-        Coordinates that each client expands: its own mask, and a mask for each neighbour.
+        Number of coordinates that each client expands: its own mask, and a mask for each neighbour.
     server : int
-        Coordinates that the server expands to remove own masks of clients that stay, and pair masks that missing clients left.
+        Number of coordinates that the server expands to remove own masks of clients that stay, and pair masks that missing clients left.
     total : int
-        Coordinates that all clients and the server expand together.
+        Number of coordinates that all clients and the server expand together.
     """
 
     client: int
@@ -434,7 +440,7 @@ class MaskCost:
 
 
 def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> MaskCost:
-    """Return the cost of one sum's masks in expanded coordinates; the server's is a bound.
+    """Return the cost of one sum's masks in expanded coordinates; the server's cost is a bound.
 
     Parameters
     ----------
@@ -466,13 +472,13 @@ def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> M
 def rate_at_equal_cost(clients: int, reference_clients: int) -> float:
     """Return the extra compression at which a larger cohort's secure sum costs the same.
 
-    ``n2 ln(n2) / (n1 ln(n1))`` (Chen, Choquette-Choo, Kairouz, Suresh 2022): n clients with a multiple of log(n) neighbours each expand
-    masks of n log(n) times the length of a message.
+    The result is ``n2 ln(n2) / (n1 ln(n1))`` (Chen, Choquette-Choo, Kairouz, Suresh 2022), as n clients with a multiple of log(n)
+    neighbours each expand masks of n log(n) times the length of a message.
 
     Parameters
     ----------
     clients, reference_clients : int
-        n2 and n1, from 2.
+        Numbers n2 and n1 of clients, from 2.
 
     Examples
     --------

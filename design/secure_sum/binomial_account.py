@@ -1,6 +1,6 @@
-"""Accounts of binomial noise in a secure sum: theorem, Rényi divergences, and exact.
+"""Accounts of binomial noise in a secure sum: theorem, Rényi divergences, and exact losses.
 
-The exact account needs the worst shift of two neighbours' vectors.
+The exact account needs the worst shift between two neighbours' vectors.
 """
 
 import math
@@ -31,9 +31,9 @@ from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
 
 # Largest relative distance of a sensitivity from a whole number of steps that counts as rounding.
 WHOLE = 1e-9
-# Largest number of composed uses: in one direction, and with either of two directions per use.
+# Largest number of composed uses with a single direction, and with either of two directions per use.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
-# Orders of the moments accountant, the most values it sums over, and the probability it neglects as a share of delta.
+# Orders of the moments accountant, the largest number of values it sums over, and the probability it neglects as a share of delta.
 ORDERS = DEFAULT_ORDERS[:-1:2]
 MOST_VALUES = 4e7
 NEGLECTED = 1e-9
@@ -41,12 +41,12 @@ NEGLECTED = 1e-9
 
 @dataclass(frozen=True)
 class WorstShift:
-    """The worst pair of vectors that sensitivities allow, if it is determined.
+    """The worst pair of vectors that sensitivities allow, if they determine it.
 
     Attributes
     ----------
     shift : int or None
-        Steps of the scale by which coordinates differ; None if the worst pair is not determined.
+        Number of steps of the scale by which coordinates differ; None if the worst pair is not determined.
     coordinates : int or None
         Number of coordinates that differ; None if the worst pair is not determined.
     reason : str or None
@@ -114,7 +114,7 @@ class BinomialNoise:
     Attributes
     ----------
     trials : int
-        Trials of a coordinate's noise, of all clients together.
+        Number of trials of a coordinate's noise, of all clients together.
     probability : float
         Probability of success of a trial.
     scale : float
@@ -148,17 +148,17 @@ class BinomialNoise:
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "scale", scale)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        # The property checks the dimension and the sensitivities.
+        # Computing the worst shift checks the dimension and the sensitivities.
         _ = self.worst_shift
 
     @property
     def worst_shift(self) -> WorstShift:
-        """The worst pair of vectors, if it is determined."""
+        """The worst pair of vectors, if the sensitivities determine it."""
         return worst_shift(self.probability, self.scale, self.dimension, self.l1, self.l2, self.linf)
 
     @property
     def l2_steps(self) -> float:
-        """The L2 sensitivity in steps of the scale: the root of a whole number."""
+        """The L2 sensitivity in steps of the scale, the root of a whole number."""
         return math.sqrt(whole_steps((self.l2 / self.scale) ** 2))
 
     def privacy(self) -> Privacy:
@@ -241,8 +241,8 @@ class BinomialNoise:
     def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
         """Return epsilon by Rényi divergences.
 
-        Divergences of coordinates add up. If the worst vector is not determined, let r_j be the divergence of a shift by j: a vector's is
-        at most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
+        Divergences of coordinates add up. If the worst vector is not determined, let r_j be the divergence of a shift by j. A vector's
+        divergence is at most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
         """
         worst = self.worst_shift
         total, squares = whole_steps(self.l1 / self.scale), whole_steps((self.l2 / self.scale) ** 2)
@@ -307,7 +307,7 @@ def binomial_account(
     Parameters
     ----------
     trials, probability, scale, dimension, l1, l2, linf
-        Fields of `BinomialNoise`.
+        Noise, number of coordinates and sensitivities, as in `BinomialNoise`.
     delta : float
         Failure probability of all rounds together, above 0 and below 1.
     rounds : int

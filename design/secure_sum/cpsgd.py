@@ -57,14 +57,14 @@ SPARED = 0.01
 Enough = Callable[[int, int], bool]
 """Whether a number of levels is hidden by a number of trials."""
 
-# The quickest proven account comes first.
+# Names of the accounts, the quickest proven account first.
 PROVEN = ("near-gaussian", "rdp")
 ACCOUNTS = (*PROVEN, "theorem-1")
 # No mechanism in range needs more bits.
 MOST_BITS = 55
-# The search tries this many numbers of levels, and of trials, downward from the pair that uses up the bits.
+# Number of levels, and number of trials, that the search tries downward from the pair that uses up the bits.
 TRIED = 3
-# Without a number of bits, the search accepts an error within this factor of the least.
+# Ratio of an error to the least error that the search accepts without a given number of bits.
 CLOSE = 1.01
 
 
@@ -79,8 +79,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     probability 1 - q over the seed, no coordinate of n vectors is beyond X. Coordinates beyond X are truncated, which moves no two vectors
     further apart, but biases the estimate (`bias_bound`). Vectors must not depend on the seed of the rotation.
 
-    The guarantee counts the noise of all `clients` together: a client that drops out takes its noise with it, and `decode` refuses a
-    sum over another number of clients. Noise is drawn exactly.
+    The guarantee counts the noise of all `clients` together. The noise of a client that drops out is missing, so `decode` refuses a sum
+    over another number of clients. Noise is drawn exactly.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     trials : int
         Number m of trials of each client for each coordinate, from 1 to 2**40; 10**15 at most for all clients together.
     delta : float
-        Failure probability of the guarantee, of everything together; above 0 and below 1.
+        Failure probability of the guarantee, which includes all events; above 0 and below 1.
     probability : float
         Probability p of success of a trial.
     rotated : bool
@@ -101,8 +101,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     rotation_seed : int
         Public seed of the rotation, from 0 to 2**128 - 1.
     adjacency : str
-        ``"replace-one"``, as in the paper: two vectors of the ball, at most 2 D apart. ``"add-or-remove-one"``: a client's vector is
-        present or zero, with the noise of n clients either way, which halves the distance.
+        With ``"replace-one"``, as in the paper, neighbours are two vectors of the ball, at most 2 D apart. With ``"add-or-remove-one"``, a
+        client's vector is present or zero, with the noise of n clients either way, which halves the distance.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "probability", check_rate(self.probability))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        # Making the rotation checks its seed.
+        # The constructor of the rotation checks its seed.
         _ = self._rotation
 
     @property
@@ -153,7 +153,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as no sum reaches the modulus."""
+        """Probability that a coordinate wraps, 0.0, as no sum reaches the modulus."""
         return 0.0
 
     def facts(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def message_bits_before_aggregation(self) -> float:
-        """Bits per coordinate of an unaggregated message, ``log2(levels + trials)``."""
+        """Number of bits per coordinate of an unaggregated message, ``log2(levels + trials)``."""
         return math.log2(self.levels + self.trials)
 
     @property
@@ -235,7 +235,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """Return the privacy of sums by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
 
         The theorem is not proven: exact accounts contradict it for large epsilon, and its account has no bound in the ranges where it is
-        known to fail (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta).
+        known to fail (`theorem_epsilon`). Several rounds of the theorem's account compose as (epsilon, delta).
         """
 
         def theorem(delta: float) -> EpsilonBound:
@@ -281,7 +281,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """Return epsilon of one sum by the published Theorem 1, unless exact accounts contradict it.
 
         Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's (epsilon, 2
-        delta) and (epsilon, 3 delta). `quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful` tells the ranges where exact
+        delta) and (epsilon, 3 delta). `quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful` states the ranges in which exact
         accounts contradict the theorem.
 
         Raises
@@ -305,8 +305,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
         """Return an upper bound on epsilon of all rounds by Rényi divergences.
 
-        The divergences average over the coupled rounding: no sensitivity can fail (`quantised_divergence`). None if `probability` is not
-        1/2, or trials are too few.
+        The divergences average over the coupled rounding, so no sensitivity can fail (`quantised_divergence`). The result is None if
+        `probability` is not 1/2, or trials are too few.
         """
         if self.probability != 0.5:
             return None
@@ -316,8 +316,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def gaussian_epsilon(self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None) -> float | None:
         """Return an upper bound on epsilon of all rounds by comparison with Gaussian noise.
 
-        The bound on the L2 distance of rounded vectors fails with a hundredth of delta (`quantised_l2_bound`). None if trials are too few,
-        or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
+        The bound on the L2 distance of rounded vectors fails with a hundredth of delta (`quantised_l2_bound`). The result is None if trials
+        are too few, or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
         """
         trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
@@ -333,14 +333,14 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return numbers from 0 to levels - 1 + trials; encode in chunks.
+        """Return noisy levels, from 0 to levels - 1 + trials, shape (clients, padded_dimension).
 
-        The call uses two arrays of the padded shape.
+        The call uses two arrays of that shape, so many clients should encode in chunks.
         """
         return self._noisy(self.ball.check(vectors), word_source(words), np.dtype(np.int64))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words: the numbers are below the modulus."""
+        """Return `noisy_steps` in the narrowest words, as the numbers are below the modulus."""
         array, words, word = self.ball.check(vectors), word_source(words), np.min_scalar_type(self.modulus - 1)
         return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word), below=True)
 
@@ -355,7 +355,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the mean of the vectors, from the sum over the mechanism's own number of clients.
 
-        The noise's mean is subtracted, and the result is divided by `clients` and rotated back.
+        The method subtracts the noise's mean, divides by `clients` and rotates back.
         """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
@@ -369,7 +369,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         The variance is ``dimension step**2 m p (1 - p)``, plus ``step**2 sum f (1 - f)`` with f the fractional parts in steps, times
         dimension / padded_dimension, as the error on the padding is dropped.
         """
-        # Entries of a Hadamard matrix are 1 and -1: the same share of each rotated coordinate's error remains.
+        # Entries of a Hadamard matrix are 1 and -1, so the same share of each rotated coordinate's error remains.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
 
@@ -402,10 +402,11 @@ def calibrate_cpsgd(
 ) -> CpsgdMechanism:
     """Return cpSGD with the levels and trials of least predicted error within a budget.
 
-    More levels are finer, more sensitive steps; more trials add more noise and take up room. Of the pairs that use up the bits, the pair
-    with the fewest sufficient trials is better than all pairs with more trials, which have no more levels. Pairs with fewer trials do not
-    use up the bits, and have larger errors, except for the rounding of both numbers to whole ones: the search tries 3 numbers of levels,
-    from that pair's down, with the fewest sufficient trials, and the next 2 smaller numbers of trials with the most possible levels.
+    More levels mean finer steps and a larger sensitivity; more trials add more noise and need more of the modulus. Consider the pairs of
+    levels and trials that use up the bits. The pair with the fewest sufficient trials is better than all pairs with more trials, which have
+    no more levels. Pairs with fewer trials do not use up the bits, and have larger errors, except for the rounding of both numbers to whole
+    numbers. So the search tries 3 numbers of levels, from that pair's number down, with the fewest sufficient trials, and the next 2
+    smaller numbers of trials with the most possible levels.
 
     Parameters
     ----------
@@ -414,8 +415,8 @@ def calibrate_cpsgd(
     clients : int
         Number of clients that add noise, 1 to 10**9.
     bits : int or None
-        Bits of a coordinate of the sum, 1 to 55. None: the fewest bits with an error within 1 % of the least possible, a search of some
-        seconds.
+        Number of bits of a coordinate of the sum, 1 to 55; None for the fewest bits with an error within 1 % of the least possible, whose
+        search takes some seconds.
     budget : Budget
         The budget of all rounds; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least proven
         account.
@@ -468,7 +469,7 @@ def calibrate_cpsgd(
 
     @cache
     def likely(levels: int, trials: int) -> bool:
-        # The bound is for Gaussian noise and all clients: searches begin where this test changes.
+        # The test uses a bound for Gaussian noise of all clients. Searches begin at the point at which its result changes.
         mechanism = replace(smallest, levels=levels, trials=trials)
         return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(
             mechanism.padded_dimension, mechanism.distance / mechanism.step, delta
@@ -523,7 +524,7 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
     def fewest_trials(levels: int, ceiling: int) -> int:
         return _first(1, ceiling, lambda trials: (levels, trials), enough, likely)
 
-    # If the bits are used up, epsilon falls with the number of trials, for which levels make room.
+    # Once the bits are used up, more trials need fewer levels, and epsilon falls with the number of trials.
     crossing = _first(1, most, lambda trials: (widest(trials), trials), enough, likely)
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]

@@ -1,4 +1,4 @@
-"""Secure sums that send the messages of another secure sum, and such sums of numbers.
+"""Secure sums that send the messages of another secure sum, such as sums of numbers.
 
 A number of an interval is a vector of one coordinate, its distance from the middle.
 """

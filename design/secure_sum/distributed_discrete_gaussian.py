@@ -26,14 +26,15 @@ def discrete_gaussian_privacy(
 ) -> Privacy:
     """Return the privacy of a sum of rounded vectors with discrete Gaussian noise from clients.
 
-    Accounts are ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise, of which the sum is
-    nearly a rounding (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are accounts of that
-    Gaussian noise. The choice must be secret from the server: all `clients` add noise, and clients that are not sampled add it to zeros.
+    Accounts are ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``, by the privacy loss of Gaussian noise, of which the sum is
+    nearly a rounding (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both accounts use that Gaussian
+    noise. The choice of clients must be secret from the server: all `clients` add noise, and clients that are not sampled add their noise
+    to zeros.
 
     Parameters
     ----------
     clients : int
-        Number of clients that add noise, 1 to 10**9. Clients that drop out take their noise with them: count the remaining clients only.
+        Number of clients that add noise, 1 to 10**9. Count only the remaining clients, as the noise of clients that drop out is missing.
     dimension : int
         Number of rounded coordinates, including a rotation's padding.
     clip_norm : float
@@ -55,7 +56,7 @@ def discrete_gaussian_privacy(
     check_choice("adjacency", adjacency, ADJACENCIES)
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
-    # Calibration to many bits also asks for more noise than a mechanism draws.
+    # The limit exceeds a mechanism's limit, because calibration to many bits also evaluates more noise than a mechanism draws.
     sigma = check_real(
         "local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_ACCOUNTED_SIGMA
     )

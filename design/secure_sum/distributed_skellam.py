@@ -37,14 +37,14 @@ def distributed_skellam_privacy(
     """Return the privacy of a sum of rounded vectors with Skellam noise from every client.
 
     Accounts are ``"rdp"``, the theorem of Agarwal, Kairouz, Liu 2021 for noise of `clients` times the local variance; and
-    ``"near-gaussian"``, the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The sensitivities are
-    `rounded_norm` in steps and, for the L1 norm of whole vectors, the smaller of its square and sqrt(dimension) times it: squares of whole
-    numbers are not below their absolute values.
+    ``"near-gaussian"``, the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The L2 sensitivity is
+    `rounded_norm` in steps. The L1 sensitivity of vectors of whole numbers is the smaller of its square and sqrt(dimension) times it, as
+    squares of whole numbers are not below their absolute values.
 
     Parameters
     ----------
     clients, dimension, clip_norm, granularity, adjacency
-        Parameters of `discrete_gaussian_privacy`.
+        Clients, coordinates, clip norm, step and adjacency, as in `discrete_gaussian_privacy`.
     local_variance : float
         Variance of each client's Skellam noise on a coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
 
@@ -79,7 +79,8 @@ def distributed_skellam_privacy(
 class DistributedSkellamMechanism(RoundedSecureSum):
     """Clients rotate, round and add Skellam noise; the server sees the sum modulo 2**bits.
 
-    Skellam numbers add up to Skellam numbers, so that the sum's noise is known exactly, for any number of clients.
+    The sum of independent Skellam numbers is a Skellam number, so that the law of the sum's noise is known exactly, for any number of
+    clients.
 
     Attributes
     ----------

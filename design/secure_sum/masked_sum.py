@@ -1,9 +1,9 @@
 """A secure sum between processes, with public keys and secret shares.
 
-A `MaskingClient` sends public keys, shares of its secrets and a masked message, and helps with the masks of others. The `MaskingServer`
-relays keys and sealed letters, and removes the remaining masks. Two clients agree on keys by way of a server that learns none of them;
-masks and sealed letters are made from keys. Shamir's scheme shares secrets: any `threshold` shares of a secret give it back, and fewer
-reveal nothing about it.
+A `MaskingClient` sends public keys, shares of its secrets and a masked message, and helps to remove the masks of other clients. The
+`MaskingServer` relays keys and sealed letters, and removes the remaining masks. Two clients agree on keys through a server that learns none
+of the keys, and derive masks and sealed letters from them. Shamir's scheme shares secrets: any `threshold` shares recover a secret, and
+fewer shares reveal nothing about it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from ...errors import InfeasibleError
 from ..noise.random_words import WordSource
 from .modular_arithmetic import check_residues, modular_add, modular_subtract, modular_sum
 
-# The field of this Mersenne prime, which exceeds every secret of 64 bytes, is that of Shamir 1979, How to Share a Secret.
+# Mersenne prime, above every secret of 64 bytes, whose field Shamir's scheme uses (Shamir 1979, How to Share a Secret).
 PRIME = 2**521 - 1
 SHARE_BYTES = 66
 SECRET_BYTES = 32
@@ -69,7 +69,7 @@ class Letter:
 
 @dataclass(frozen=True)
 class Revealed:
-    """Shares that a client gives the server, by the client whose secret they belong to.
+    """Shares that a client gives the server, keyed by the client whose secret is shared.
 
     Attributes
     ----------
@@ -132,19 +132,19 @@ class MaskingClient:
     `start` makes a client; call `share`, `mask` and `reveal` once each, in this order. Between the calls the client may be kept as
     `document`.
 
-    The server relays all keys: a server that hands out its own keys in other clients' names can unmask. Signatures that the server cannot
-    make would prevent this attack, and are not included. The protocol does not prove that a message is honest: a client can add anything to
-    the sum.
+    The server relays all keys, so a server that distributes its own keys in other clients' names can unmask messages. Signatures that the
+    server cannot make would prevent this attack, and are not included. The protocol does not prove that a message is honest: a client can
+    add anything to the sum.
 
-    The kept document ensures that a client takes each step only once. A client that is set back to an earlier document may `reveal` again
-    with other survivors; the difference of the two sums is the message of the client left out of one of them.
+    The kept document ensures that a client takes each step only once. A client that is reset to an earlier document may `reveal` again with
+    other survivors; the difference of the two sums is then the message of the client that one of the sums omits.
 
     Attributes
     ----------
     number : int
         Number of the client among the clients of the round.
     round_name : str
-        Name of the round, different in every round: the keys of a round are useless in other rounds.
+        Name of the round, different in every round, so that the keys of a round are useless in other rounds.
     sealing_key, masking_key, self_seed : bytes
         Secrets of the client, new in every round.
     """
@@ -216,7 +216,7 @@ class MaskingClient:
     def reveal(self, survivors: Collection[int]) -> Revealed:
         """Return shares of survivors' self seeds, and of the masking keys of drop-outs.
 
-        The client reveals only once: a second call with other survivors would give a server both secrets of a client, and with them its
+        The client reveals only once, since a second call with other survivors would give a server both secrets of a client, and so its
         message.
         """
         self._take_step("reveal", "over")
@@ -277,7 +277,7 @@ class MaskingServer:
     letters : dict
         Letters by sender and receiver.
     false_shares : dict
-        Clients whose share in `total` broke its dealer's commitment, with the dealers of their false shares.
+        Clients with shares that did not match a dealer's commitment in `total`, and the dealers of these shares.
 
     Examples
     --------
@@ -316,12 +316,12 @@ class MaskingServer:
     def total(self, messages: Mapping[int, WordArray], revealed: Mapping[int, Revealed], modulus: int) -> WordArray:
         """Return the sum modulo M of the values of the clients whose masked messages have arrived.
 
-        Every share is compared with its dealer's commitment. False shares are left out, and `false_shares` names their senders.
+        The method compares every share with its dealer's commitment. It omits false shares, and `false_shares` names their senders.
 
         Raises
         ------
         InfeasibleError
-            If too few clients gave right shares, or a dealer's shares do not give its secret back.
+            If too few clients gave right shares, or a dealer's shares do not recover its secret.
         """
         self.check_enough(len(revealed), "gave their shares")
         lengths = {len(message) for message in messages.values()}
@@ -417,7 +417,7 @@ def unseal(key: bytes, sealed: bytes, purpose: bytes) -> bytes:
 
 @dataclass(eq=False)
 class KeyedWords(WordSource):
-    """The keystream of AES-256 in counter mode: all holders of the key draw the same words."""
+    """The keystream of AES-256 in counter mode, which is the same for all holders of the key."""
 
     key: bytes
 

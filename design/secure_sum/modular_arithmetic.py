@@ -12,7 +12,7 @@ from ..transforms.vector_dithering import row_blocks
 
 LARGEST_MODULUS = 2**62
 LARGEST_WORD = 2**64 - 1
-# Coordinates of messages made per batch, a megabyte of whole numbers.
+# Number of coordinates of messages made per batch, a megabyte of whole numbers.
 MADE_TOGETHER = 2**17
 
 
@@ -66,9 +66,10 @@ def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
 def messages_in_parts(
     inputs: FloatArray, coordinates: int, modulus: int, noisy_steps: Callable[[FloatArray], NDArray[Any]], *, below: bool = False
 ) -> NDArray[Any]:
-    """Return messages modulo M of `noisy_steps` of inputs, made for a few clients at a time.
+    """Return the messages of inputs modulo M, for a few clients at a time.
 
-    The shape is (clients, coordinates). Whole numbers that are `below` the modulus, and not below 0, are not reduced.
+    Messages are the `noisy_steps` of inputs; the shape is (clients, coordinates). With `below`, the steps lie between 0 and the modulus and
+    are not reduced.
     """
     messages = np.empty((len(inputs), coordinates), dtype=np.min_scalar_type(check_modulus(modulus) - 1))
     for rows in row_blocks(len(inputs), coordinates, MADE_TOGETHER):
@@ -80,8 +81,8 @@ def messages_in_parts(
 def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:
     """Return the whole number nearest to zero of each residue.
 
-    The function undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. A sum beyond that range comes back wrapped
-    around, off by a multiple of M, and the residue does not show it.
+    The function undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. The result of a sum beyond that range is off by
+    a multiple of M, which the residue does not show.
 
     Examples
     --------
@@ -154,7 +155,10 @@ def aggregate_residues(aggregate: ArrayLike, coordinates: int, modulus: int) -> 
 
 
 def _reduced_once(sums: WordArray, modulus: int) -> WordArray:
-    """Reduce sums below 2 M; for sums below M the difference wraps to the larger number."""
+    """Reduce sums below 2 M.
+
+    For sums below M the difference wraps around and is the larger number.
+    """
     reduced: WordArray = np.minimum(sums, sums - np.uint64(modulus))
     return reduced
 

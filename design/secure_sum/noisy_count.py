@@ -1,6 +1,6 @@
-"""A noisy count of clients' yes answers by a secure sum.
+"""A noisy count of the clients that answer yes, by a secure sum.
 
-Adaptive clipping uses the count for norms.
+Adaptive clipping uses it to count norms within the clip norm.
 """
 
 import math
@@ -20,7 +20,7 @@ from .noisy_sum import NoisySum, noisy_sum_privacy
 
 LEAST_SIGMA = 1e-3
 MOST_STEPS = 10**6
-# Log-ratios of a sum of such noise to discrete Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
+# Least noise of a client, in steps, with which log-ratios of the sum to discrete Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 3.0
 # Bound on the probability that the sum modulo 2**bits wraps.
 WRAP_PROBABILITY = 1e-9
@@ -30,9 +30,9 @@ WRAP_PROBABILITY = 1e-9
 class NoisyCount:
     """Clients send plus or minus a number with discrete Gaussian noise; the server sees the sum.
 
-    Messages are modulo 2**bits. The value 2 b - 1 in place of the bit b halves the sensitivity in units of the count: a client without data
-    sends noise alone. The value is sent in whole steps, so fine that the sum of the clients' noise is as private as Gaussian noise over
-    many rounds, too.
+    Messages are modulo 2**bits. The value 2 b - 1 in place of the bit b halves the sensitivity in units of the count, as a client without
+    data sends noise alone. The steps of the value are so fine that the sum of the clients' noise is as private as Gaussian noise, also over
+    many rounds.
 
     Attributes
     ----------

@@ -63,9 +63,9 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
     """Return the privacy of one secure sum; `joint_privacy` adds releases of the same round.
 
     The account ``"rdp"`` adds up Rényi divergences (Kairouz, Liu, Steinke 2021). The account ``"near-gaussian"`` uses that the sum nearly
-    is a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are accounts
-    of that Gaussian noise. The choice of clients must be secret from the server: all `clients` add noise, and clients that were not chosen
-    add it to zeros.
+    is a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both accounts use
+    that Gaussian noise. The choice of clients must be secret from the server: all `clients` add noise, and clients that were not chosen add
+    their noise to zeros.
 
     Parameters
     ----------
@@ -90,14 +90,13 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
         orders = np.array(DEFAULT_ORDERS[:-1])
         return RenyiCurve(orders, discrete_gaussian_renyi(clients, sigma, sensitivity, dimension, orders) * (1 + ROUNDING))
 
-    # Noise of other clients is independent: a bound for the sum of fewer clients' noise bounds the whole sum. Such a bound is smaller if
-    # each client adds so little that the noise of more clients is further from Gaussian noise.
+    # The noise of other clients is independent, so a bound for the sum of fewer clients' noise also bounds the whole sum. Such a bound is
+    # smaller if each client adds so little noise that the noise of more clients is further from Gaussian noise.
     all_count = discrete_gaussian_tau(clients, sigma) <= ROUNDING
 
     @cache
     def smoothed(count: int) -> list[SmoothedSum]:
-        # Each choice has the Gaussian noise over the sensitivity and the log-ratio of all coordinates, by the share of noise that rounding
-        # takes.
+        # Each choice of the share of noise for rounding has a Gaussian noise over the sensitivity and a log-ratio of all coordinates.
         return [SmoothedSum(part.sigma / sensitivity, dimension * part.log_ratio) for part in smoothed_sums(count, sigma)]
 
     # The multiplier is a client's noise over the sensitivity, rounded upward.
@@ -107,9 +106,9 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
         spread, best = math.sqrt(rounds), 0
 
         def of_some(count: int, most: float = math.inf) -> float:
-            # The best choice of the last call comes first: the other choices mostly need no computation then.
+            # The best choice of the last call comes first, since most other choices then need no computation.
             nonlocal best
-            # No choice is below the epsilon of all of the noise without a ratio.
+            # No choice has an epsilon below that of the whole noise without a log-ratio.
             if gaussian_epsilon_exceeds(most, math.sqrt(count) * multiplier / spread, delta):
                 return math.inf
             least, choices = math.inf, smoothed(count)

@@ -49,23 +49,23 @@ from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
 LARGEST_KASHIN_CONSTANT = 1e5
-# Every other default order: with many clients each order costs a sum over all possible values.
+# Every second default order, because with many clients each order costs a sum over all possible values.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 # Largest relative rounding error of a slope of divergences.
 EXTRAPOLATED = 1e-6
 MOST_BITS = 62
-# The worst configuration of the other clients was searched for up to this theta.
+# Largest theta of searches for the worst configuration of the other clients.
 LARGEST_SEARCHED_THETA = 0.45
-# Accounts of more trials take longer: the limits are for each client, and for all clients with several trials each.
+# Largest number of trials per client, and of all clients with several trials each; accounts of more trials take longer.
 MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 
 
 def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
     """Return the privacy of sums of coin tosses, all coordinates together.
 
-    ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-    (`hiding_clients`). If not all configurations were computed, ``"rdp-extremes"`` assumes that the worst has all other clients at the same
-    extreme; no search has found a worse configuration.
+    The accounts ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other
+    clients (`hiding_clients`). If not all configurations were computed, ``"rdp-extremes"`` assumes that the worst configuration has all
+    other clients at the same extreme; no search has found a worse configuration.
 
     Parameters
     ----------
@@ -129,10 +129,10 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
 @lru_cache(maxsize=64)
 def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return upper and lower bounds on the divergences of one coordinate, rising with the order."""
+    """Return upper and lower bounds on the divergences of one coordinate for rising orders."""
     pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
     tight = pairs.tight(orders)
-    # Divergences of a narrow window that are not tight have no use.
+    # Divergences of a narrow window are useful only if they are tight.
     counts = tight | (window == windows(clients, trials, theta)[-1])
     above = np.full(len(orders), pairs.largest_loss)
     above[counts] = pairs.renyi_divergences(orders[counts])
@@ -162,8 +162,8 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z of at most `level` in
     absolute value: Kashin's representation. Each coefficient becomes the number of successes in `trials` trials of probability ``1/2 +
-    theta z / level``. The tosses of the other clients hide a client's, so that the guarantee is for exactly `clients` clients, and `decode`
-    refuses a sum over another number. The vectors must not depend on the seed of the frame.
+    theta z / level``. The tosses of the other clients hide a client's tosses, so the guarantee is for exactly `clients` clients, and
+    `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds, so that no sum wraps. The estimate has no bias for vectors that have a
     Kashin representation at the level; other vectors are scaled down until they have one. `scaled_down_count` returns their number, and
@@ -254,8 +254,8 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def divergences(self, order: float) -> dict[str, float]:
         """Return the divergence of a coefficient, and the proven bound on it, by name.
 
-        ``"rdp"`` is for the worst configuration of the other clients, or for all of them at one extreme if not all configurations are
-        computed; ``"rdp_proven"`` holds for every configuration.
+        The value ``"rdp"`` is for the worst configuration of the other clients, or for all of them at one extreme if not all configurations
+        are computed; ``"rdp_proven"`` holds for every configuration.
         """
         check_order(order)
         counted = {"rdp": self.clients, "rdp_proven": hiding_clients(self.clients, self.trials, self.theta)}
@@ -263,7 +263,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Probability that a coordinate wraps: 0.0, as no sum exceeds clients * trials."""
+        """Probability that a coordinate wraps, 0.0, as no sum exceeds clients * trials."""
         return 0.0
 
     @property
@@ -272,35 +272,41 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
-        """Return the bias of scaling of each clipped vector, or a single 0.0; costs an encoding."""
+        """Return the bias from scaling of each clipped vector, or a single 0.0.
+
+        The call costs as much as encoding.
+        """
         clipped = self.ball.clip(vectors)
         return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
 
     @property
     def worst_variance(self) -> float:
-        """Largest variance of a vector of the ball: the variance of the zero vector."""
+        """Largest variance of a vector of the ball, the variance of the zero vector."""
         return self._tosses
 
     def for_clients(self, clients: int) -> Self:
-        """Return the mechanism for another number of clients: tosses do not depend on it."""
+        """Return the mechanism for another number of clients, on which tosses do not depend."""
         return replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return each client's successes, from 0 to `trials`; encode in chunks.
+        """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
 
-        The call uses five arrays of the padded shape.
+        The call uses five arrays of that shape, so many clients should encode in chunks.
         """
         words = word_source(words)
         coefficients = self._represent(vectors).coefficients
-        # No ratio exceeds 1 in absolute value, and rounding is monotone: no bias exceeds theta.
+        # No ratio exceeds 1 in absolute value, and rounding is monotone, so no bias exceeds theta.
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words; they are below the modulus."""
+        """Return `noisy_steps` in the narrowest words; the numbers are below the modulus."""
         return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of messages modulo clients * trials + 1; chunks need not be reduced."""
+        """Return the sum of messages modulo clients * trials + 1.
+
+        Sums of chunks need not be reduced.
+        """
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
@@ -353,7 +359,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 def calibrate_theta(
     clients: int, trials: int, dimension: int, budget: Budget, *, largest: float = LARGEST_THETA, start: float | None = None
 ) -> float:
-    """Return the largest theta, from 1e-6 to `largest`, that keeps a budget; a lower bound.
+    """Return the largest theta, from 1e-6 to `largest`, that keeps a budget, rounded down.
 
     Examples
     --------
@@ -366,7 +372,8 @@ def calibrate_theta(
     else:
         first = _ratio(start)
 
-    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2: the search needs fewer evaluations.
+    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2, so a search over the ratio needs fewer
+    # evaluations.
     def theta_of(ratio: float) -> float:
         return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
@@ -398,8 +405,8 @@ def calibrate_poisson_binomial(
     clients : int
         Number n of clients, 1 to 10**7.
     bits : int
-        Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. The search takes at most 256 trials, and at most
-        2**20 / n (but at least one): with t trials, further trials could gain at most about ``level**2 / t``.
+        Number of bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. The search takes at most 256 trials, and at
+        most 2**20 / n (but at least one), because beyond t trials further trials could gain at most about ``level**2 / t``.
     budget : Budget
         The budget of all rounds together.
     trials : int or None
@@ -410,7 +417,7 @@ def calibrate_poisson_binomial(
     Returns
     -------
     PoissonBinomialMechanism
-        The mechanism's theta errs downward; theta is at most 0.45, or 0.499 for a given number of trials.
+        Mechanism whose theta is rounded down, toward more privacy, and is at most 0.45, or 0.499 for a given number of trials.
 
     Raises
     ------
@@ -451,7 +458,7 @@ def calibrate_poisson_binomial(
     trials = min(most, MOST_CALIBRATED_TRIALS, max(1, MOST_TRIALS_IN_ALL // clients))
     theta = largest_theta(trials, None)
     for fewer in (2**power for power in reversed(range((trials - 1).bit_length()))):
-        # The worst variance falls with trials * theta**2, so fewer trials need a larger theta to be better.
+        # The worst variance falls with trials * theta**2, so fewer trials are better only with a larger theta.
         needed = math.nextafter(theta * math.sqrt(trials / fewer), math.inf)
         if needed <= LARGEST_SEARCHED_THETA and reached(fewer, needed) <= epsilon:
             trials, theta = fewer, largest_theta(fewer, needed)

@@ -29,7 +29,7 @@ from ..transforms.rotation import LARGEST_SEED, ROTATIONS, Rotation, rotation_of
 from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
-# Parameters that every sum of rounded vectors declares.
+# Parameters of every sum of rounded vectors.
 BALL: Declared = {"dimension": {"high": LARGEST_ROTATED, "help": "Number of coordinates of a vector; the rotation pads them."}}
 CLIENTS: Declared = {
     "help": "Number of clients whose messages are added up.",
@@ -58,7 +58,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     """Clients clip, rotate and round vectors and add noise; the server sees their modular sum.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
-    their norm. The guarantee counts the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
+    their norm. The guarantee counts the noise of all `clients` together. The noise of a client that drops out is missing, so `decode`
     refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation. Noise is drawn exactly.
 
     Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) wraps around to
@@ -74,7 +74,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     clients : int
         Number of clients that add noise, from 1 to 10**9.
     bits : int
-        Bits per coordinate of the sum and of a message, from 1 to 62.
+        Number of bits per coordinate of the sum and of a message, from 1 to 62.
     granularity : float
         Size of one step of the whole numbers, in the vectors' units; above 0.
     delta : float
@@ -84,8 +84,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
     adjacency : str
-        Adjacency of the guarantee. ``"add-or-remove-one"``, as in the papers: a client's vector is present or zero, with the noise of all
-        clients either way. ``"replace-one"``: another vector takes its place, which doubles the sensitivity.
+        Adjacency of the guarantee. With ``"add-or-remove-one"``, as in the papers, a client's vector is present or zero, with the noise of
+        all clients either way. With ``"replace-one"``, another vector replaces the client's vector, which doubles the sensitivity.
     """
 
     ball: NormBall
@@ -120,7 +120,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def norm_bound(self) -> float:
         """Upper bound on the L2 norm of one client's rounded vector, in the vectors' units.
 
-        The sum moves at most this far when zero replaces a client's vector, and at most twice as far when another vector does.
+        The sum moves at most by this norm when zero replaces a client's vector, and at most by twice this norm when another vector does.
         """
         return self._rounding.norm_bound
 
@@ -133,8 +133,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def coordinate_wrap_probability(self) -> float:
         """Upper bound on a coordinate's wrap probability over seed, rounding and noise.
 
-        A coordinate of the sum, in steps, has three parts, the first two of which have moment generating functions that are at most those
-        of Gaussians:
+        A coordinate of the sum, in steps, has three parts. The moment generating functions of the first two parts are at most those of
+        Gaussians:
 
         - the rotated sum of n vectors of norm at most r = clip_norm / granularity, with variance ``(n r)**2 / D`` over the seed, D the
           padded dimension (see `quietbits.design.transforms.rotation.flattened_bound`);
@@ -142,9 +142,9 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
           Hoeffding's lemma gives the variance 1/4 around its mean; the mean is off by at most b = bias_bound / granularity;
         - noise, whose moment generating function the mechanism knows.
 
-        Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus `_tail_exponent`. If it is
-        smaller, the value for the largest possible coordinates takes its place: no rounded coordinate exceeds the bound on the norm, so
-        that only the noise is random.
+        Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus `_tail_exponent`. The
+        result is the smaller of this bound and the bound for the largest possible coordinates. The bound for the largest possible
+        coordinates uses that no rounded coordinate exceeds the bound on the norm, so that only the noise is random.
         """
         clients, radius = self.clients, self.ball.clip_norm / self.granularity
         shift = clients * self._rounding.bias_bound / self.granularity
@@ -178,21 +178,22 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def wrap_probability(self) -> float:
         """Upper bound on the wrap probability of any coordinate, by a union bound.
 
-        For many coordinates the bound is often 1.0 although few wrap, at a small loss: see `coordinate_wrap_probability`.
+        For many coordinates the bound is often 1.0 although few coordinates wrap, with little effect on the error
+        (`coordinate_wrap_probability`).
         """
         return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
 
     @property
     def worst_variance(self) -> float:
-        """Upper bound on the variance over the ball, rejected tries counted, without wrap-around."""
+        """Upper bound on the variance over the ball, with rejected tries and without wrap-around."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
     @property
     def largest_directional_variance(self) -> float:
         """Upper bound on a decoded message's variance along any direction, without wrapping.
 
-        Coordinates of the noise are independent, and so are those of the rounding before tries are rejected, each with a variance of at
-        most a quarter of a squared step: a rotation does not raise the largest variance, and rejection divides by at most 1 - q.
+        Coordinates of the noise are independent. So are coordinates of the rounding before rejection, each with a variance of at most a
+        quarter of a squared step. A rotation does not raise the largest variance, and rejection divides it by at least 1 - q.
         """
         rounding = 1 / (4 * (1 - self._rounding.rejection_bound))
         return self.granularity**2 * (self._step_noise_variance + rounding) * (1 + SLACK)
@@ -204,7 +205,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return the sum of `rounded_steps` and `noise_steps`.
 
-        The call uses two arrays of the padded shape: encode in chunks.
+        The call uses two arrays of the padded shape, so many clients should encode in chunks.
         """
         return self._noisy(self.ball.check(vectors), word_source(words), np.int64)
 
@@ -240,7 +241,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the mean of the vectors, from the sum over the mechanism's own number of clients.
 
-        `recovered_steps` are divided by `clients`, which must be the mechanism's own number, and rotated back.
+        The method divides `recovered_steps` by `clients`, which must be the mechanism's own number, and rotates back.
         """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
@@ -253,9 +254,9 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, from noise and rounding.
 
-        The variance omits wrap-around and rejected tries. Noise: the dimension times the variance of a coordinate's noise; the part on the
-        padding is dropped. Rounding: ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
-        dimension / padded_dimension for the Hadamard rotation; the Fourier rotation pads by at most one coordinate, and the variance
+        The variance omits wrap-around and rejected tries. Noise adds the dimension times the variance of a coordinate's noise, without the
+        part on the padding. Rounding adds ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps,
+        times dimension / padded_dimension for the Hadamard rotation. The Fourier rotation pads by at most one coordinate, and the variance
         includes the padding's share.
         """
         rotated = self._rotation.forward(self.ball.clip(vectors))
@@ -306,7 +307,10 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def _kept(self) -> float:
-        """Largest share of the squared uncorrelated errors off the padding: Hadamard keeps d / D."""
+        """Largest share of squared uncorrelated errors outside the padding.
+
+        The Hadamard rotation keeps d / D.
+        """
         return self.ball.dimension / self.padded_dimension if self.rotation == "hadamard" else 1.0
 
     @cached_property

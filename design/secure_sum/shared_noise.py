@@ -24,7 +24,7 @@ from ..transforms.rotation import rotated_dimension
 from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from .distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
 
-# The search for the standard deviation of one client's noise ranges over these numbers of clip norms.
+# Range of the search for the standard deviation of one client's noise, in units of the clip norm.
 MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
 
 NamedParameters = tuple[tuple[str, float], ...]
@@ -45,10 +45,10 @@ def calibrate_granularity(
     budget: Budget,
     deviations: float,
 ) -> NamedParameters:
-    """Return the least noise and its granularity that fit the bits; errs toward more noise.
+    """Return the least noise and its granularity that fit the bits. The noise is rounded up.
 
     Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
-    the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
+    the noise grows and the granularity follows (`granularity_for_bits`), but not to zero, so that too few bits cannot reach every epsilon.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def calibrate_granularity(
     clip_norm : float
         L2 norm that vectors are clipped to, above 0.
     bits : int
-        Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
+        Number of bits of a coordinate, 1 to 62; sums are modulo 2**bits.
     budget : Budget
         The budget of all rounds together, with an epsilon from 1e-5 to 10**4.
     deviations : float
-        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian coordinate outside with
-        probability 6.3e-5.
+        Number of standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100; with 4, a Gaussian coordinate lies outside
+        with probability 6.3e-5.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def calibrate_distributed_skellam(
     """Return the least ``local_variance`` within a budget, rounded up, and its ``granularity``.
 
     Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, the account of the result. The granularity is the
-    standard deviation of a client's noise over 141 421 if the bits would permit a finer one: the sampler does not support finer noise.
+    standard deviation of a client's noise over 141 421 if the bits would permit a finer granularity, which the sampler does not support.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def discrete_gaussian_of_noise(
     Parameters
     ----------
     ball, clients, bits, rotation_seed, rotation
-        Fields of `DistributedDiscreteGaussianMechanism`.
+        Ball, clients, bits and rotation, as in `DistributedDiscreteGaussianMechanism`.
     budget : Budget
         Budget with the delta and the adjacency; its epsilon has no effect.
     noise_multiplier : float
@@ -213,8 +213,8 @@ def calibrate_finest_steps(
 ) -> dict[str, float]:
     """Return noise and granularity for the bits, or for as many bits as are useful.
 
-    Rounding and sampling do not support finer steps, which would gain nothing. `calibrate` is a calibration function of this module, and
-    takes the other arguments.
+    More bits than useful would permit steps that rounding and sampling do not support, and would gain nothing. `calibrate` is a calibration
+    function of this module, and takes the other arguments.
     """
     while True:
         noise = calibrate(clients, dimension, clip_norm, bits, budget)

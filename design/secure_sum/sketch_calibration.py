@@ -1,4 +1,4 @@
-"""Calibration of sketches: the shortest within a slack, the fewest bits per parameter."""
+"""Calibration of sketches: shortest sketches within a slack, and fewest bits per parameter."""
 
 import math
 from bisect import bisect_left
@@ -28,12 +28,12 @@ from .sparse_sum import SparseSum
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
 TRANSFORMS = ("count-mean", "hadamard", "gaussian")
-# Factor of the number of measurements per coordinate of a sparse mean, times ln d.
+# Number of measurements per coordinate of a sparse mean, in units of ln d.
 MEASUREMENTS = 4
-# Number of rows of the paper's experiments; shorter sketches have fewer.
+# Number of rows of the paper's experiments; shorter sketches have fewer rows.
 USUAL_ROWS = 15
 LARGEST_SLACK = 1e6
-# More bits than this have no visible effect.
+# Largest useful number of bits; more bits have no visible effect.
 AMPLE_BITS = 24
 
 
@@ -46,9 +46,9 @@ class SketchChoice:
     transform : str
         ``"count-mean"``, ``"hadamard"``, or ``"gaussian"`` for small sizes.
     rows : int or None
-        Rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
+        Number of rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
     sketch_dimension : int or None
-        Number of coordinates of a sketch, a multiple of the rows; None for the fewest that keep the slack.
+        Number of coordinates of a sketch, a multiple of the rows; None for the fewest coordinates that keep the slack.
     slack : float
         Largest ratio of the predicted error to the error without a sketch, from 1.
     seed : int
@@ -69,7 +69,7 @@ class SketchChoice:
         check_real("slack", self.slack, low=1.0, high=LARGEST_SLACK)
 
     def sketch(self, dimension: int, sketch_dimension: int) -> LinearSketch:
-        """Return the sketch of a size."""
+        """Return the sketch with a number of coordinates."""
         size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
         if self.transform == "hadamard":
             return HadamardSketch(dimension, size, self.seed)
@@ -103,7 +103,7 @@ class SketchChoice:
 
     @property
     def unit(self) -> int:
-        """The size of a sketch is a multiple of this number."""
+        """Divisor of every size of a sketch."""
         return self.rows or USUAL_ROWS if self.transform == "count-mean" else 1
 
 
@@ -118,7 +118,7 @@ class CalibratedSketch(Generic[Sketched]):
     mechanism : SketchedMechanism
         The mechanism.
     compressed_error : float
-        Error of the mechanism for a mean as long as the ball allows: compression, noise and rounding.
+        Error of the mechanism from compression, noise and rounding, for a mean of the largest norm in the ball.
     plain_error : float
         Error of the same mechanism without a sketch; infinite if the bits are too few for it.
     """
@@ -131,8 +131,8 @@ class CalibratedSketch(Generic[Sketched]):
 def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
     """Return the distributed discrete Gaussian on the shortest sketch within the slack.
 
-    The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression adds
-    at most ``distortion c**2``. Sketches are clipped at 1.1 c, which costs 1.21 times the variance: a slack must be above that.
+    The noise hardly depends on the sketch's size m, as it affects fewer coordinates, and decoding scales it up by d/m. Compression adds at
+    most ``distortion c**2``. Sketches are clipped at 1.1 c, which multiplies the variance by 1.21, so a slack must exceed 1.21.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budg
     try:
         plain = noise(summed(ball))
     except InfeasibleError:
-        # Fewer coordinates may fit even if all of them do not: a given size is no reason to refuse.
+        # Fewer coordinates may fit even if all coordinates do not, so a given size is no reason to refuse.
         if choice.sketch_dimension is None:
             raise
         plain = math.inf
@@ -253,7 +253,7 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
 
     if error(most) > allowed:
         least = math.ceil(1000 * error(most) / plain) / 1000
-        # A Hadamard sketch of nearly all coordinates loses hardly anything; all other sketches lose the whole square.
+        # A Hadamard sketch of nearly all coordinates has hardly any compression error; all other sketches lose the whole square.
         other = replace(choice, transform="hadamard", rows=None).longest(ball.dimension)
         serves = noise_of(most) + other.distortion * square <= allowed
         instead = f"{'take the transform hadamard, or ' if serves else ''}give a sketch_dimension"
@@ -261,13 +261,13 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
             f"slack must be at least {least:g} for a sketch of fewer than {ball.dimension} coordinates, got {choice.slack:g}: compression "
             f"costs more than noise, and {without} has none; or {instead}"
         )
-    # The noise hardly depends on the size: the size that fits the noise of a guess is a better guess, until guesses repeat.
+    # The noise hardly depends on the size, so the size that fits the noise of a guess is a better guess, until guesses repeat.
     guess, tried = most, list[int]()
     while guess not in tried:
         tried.append(guess)
         guess = choice.fewest(ball.dimension, (allowed - noise_of(guess)) / square) or most
-    # Several sizes may be the fewest for each other's noise. The largest of them has the least noise, and is the answer unless the noise
-    # jumps.
+    # Several sizes may be the least sizes for each other's noise. The largest of these sizes has the least noise, and is the answer unless
+    # the noise jumps.
     guess = max(tried[tried.index(guess) :])
     low, high = 0, most // choice.unit
     for probe in (guess // choice.unit, guess // choice.unit - 1):
@@ -285,15 +285,15 @@ class RateAndBits:
     Attributes
     ----------
     bits : int
-        Bits of a coordinate of a message.
+        Number of bits of a coordinate of a message.
     sketch_dimension : int
-        Coordinates of a sketch; the dimension without a sketch.
+        Number of coordinates of a sketch; the dimension without a sketch.
     rate : float
         Ratio of the dimension to the sketch's dimension.
     bits_per_parameter : float
-        Bits of a client's whole message over the dimension.
+        Number of bits of a client's whole message over the dimension.
     compressed_error : float
-        Error for a mean as long as the ball allows.
+        Error for a mean of the largest norm in the ball.
     reference_error : float
         Error of vectors without a sketch, with ample bits.
     """
@@ -312,7 +312,7 @@ def cheapest_rate_and_bits(
     """Return the pairs of rate and bits within a slack of the error with ample bits.
 
     The pairs with the fewest bits per parameter come first. Each number of bits has the shortest sketch within the slack, or none. The
-    paper does this by hand in its Table 1 and Figures 3, 5 and 6.
+    paper chooses these pairs by hand in its Table 1 and Figures 3, 5 and 6.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def cheapest_rate_and_bits(
         try:
             without = plain(bits)
         except InfeasibleError:
-            # These bits are too few for the budget.
+            # This number of bits is too small for the budget.
             continue
         if without <= slack * reference:
             pairs.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
@@ -361,7 +361,7 @@ def cheapest_rate_and_bits(
         try:
             sketched = calibrate_sketched_sum(ball, clients, bits, budget, replace(chosen, slack=slack * reference / without))
         except InfeasibleError:
-            # No sketch is within the slack: clients send vectors without a sketch.
+            # No sketch is within the slack, so clients send vectors without a sketch.
             continue
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension

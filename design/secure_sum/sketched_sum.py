@@ -1,7 +1,7 @@
 """Secure sums of sketches: clients compress their vectors by a common linear sketch.
 
-Algorithm 2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*: for more privacy, noise grows, and shorter sketches are as good.
+The mechanism is algorithm 2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially
+Private Federated Learning*. More privacy needs more noise, under which shorter sketches are as good.
 """
 
 import math
@@ -22,7 +22,7 @@ from .rounded_secure_sum import RoundedSecureSum
 class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     """Clients send clipped sketches of their clipped vectors by a secure sum.
 
-    The guarantee is that of the secure sum of sketches, with the clip norm of the sketches as its sensitivity.
+    The guarantee is that of the secure sum of sketches, whose sensitivity is the clip norm of the sketches.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class SketchedSum(SketchedSecureSum):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Sum of the bounds of decoded sketches and of the decoded secure sum."""
+        """Sum of the bias bounds of decoded sketches and of the decoded secure sum."""
         decoded = self.inner.seed_bias_bound * self.sketch.operator_norm_bound / self.sketch.length_factor
         return super().seed_bias_bound + decoded
 

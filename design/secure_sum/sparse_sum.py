@@ -1,7 +1,7 @@
 """Secure sums of few measurements of a mean with few coordinates other than zero.
 
-Algorithm 3 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*.
+The mechanism is algorithm 3 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially
+Private Federated Learning*.
 """
 
 import math
@@ -23,10 +23,10 @@ from .sketched_sum import SketchedSecureSum
 if TYPE_CHECKING:
     from ...solvers.decoders.lasso import LassoSolution
 
-# Solvers are imported at their first use: the registry imports this module, and most of its users need no solver. The tolerances are
-# relative to the objective at zero: below the noise, and enough for a mean that is not sparse.
+# Solvers are imported at their first use, as the registry imports this module, and most users of the registry need no solver. The
+# tolerances are relative to the objective at zero. The first is below the noise, the second is sufficient for a mean that is not sparse.
 TOLERANCE, LOOSE = 1e-8, 1e-4
-# Number of normal samples that estimate the error with the right coordinates.
+# Number of normal samples that estimate the error of least squares on the right coordinates.
 ORACLE_NUMBERS = 2**16
 
 
@@ -37,13 +37,13 @@ class SparseSum(SketchedSecureSum):
     Noise alone exceeds the Lasso's penalty only with the failure probability (`noise_penalty`). The estimate is refitted by least squares
     on the coordinates that the Lasso selects and that are larger than noise, and projected on the ball.
 
-    For means that are not sparse, the only guarantee is that the estimate is in the ball, as `bias_bound` says. `variance` is a prediction
-    for means with at most `sparsity` coordinates above the noise: the variance of least squares on the right coordinates.
+    For means that are not sparse, the only guarantee is that the estimate lies in the ball (`bias_bound`). `variance` is a prediction for
+    means with at most `sparsity` coordinates above the noise: the variance of least squares on the right coordinates.
 
     Attributes
     ----------
     ball, sketch, inner
-        Fields of `SketchedSecureSum`; the noise is discrete Gaussian.
+        Ball, sketch and secure sum, as in `SketchedSecureSum`; the noise is discrete Gaussian.
     sparsity : int
         Expected number of coordinates of the mean other than zero, at most the sketch's dimension.
     refit : bool
@@ -83,7 +83,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def bias_bound(self) -> float:
-        """The ball's diameter: no estimate has a larger error."""
+        """The ball's diameter, as no estimate has a larger error."""
         return 2 * self.ball.clip_norm
 
     @property
@@ -101,7 +101,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def worst_shared_variance(self) -> float:
-        """Shared variance: 0.0, as a correctly decoded sparse mean has no compression error."""
+        """Shared variance, 0.0, as a correctly decoded sparse mean has no compression error."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
@@ -123,11 +123,11 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def noise_level(self) -> float:
-        """Level that noise exceeds in any least-squares coordinate as seldom as the penalty."""
+        """Level that noise in the least-squares coordinates exceeds as rarely as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
-        """Return the weights of the sum of sketches: the Lasso is not linear in the sum."""
+        """Return the weights of the sum of sketches, as the Lasso is not linear in the sum."""
         return self.inner.sum_weights(self.sketched(first), self.sketched(second))
 
     @property
@@ -138,8 +138,8 @@ class SparseSum(SketchedSecureSum):
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
         """Return the error of decoding noisy measurements of the mean, over sketches.
 
-        The prediction corrects random draws by least squares on the right coordinates, projected on the ball, whose error is known far more
-        precisely.
+        Random draws give the error. A control variate corrects them: least squares on the right coordinates, projected on the ball, whose
+        error is known far more precisely.
         """
         clipped = self.ball.clip(mean[None])[0]
         support, deviation = np.flatnonzero(clipped), math.sqrt(self.inner.largest_directional_variance / self.clients)
@@ -174,7 +174,7 @@ class SparseSum(SketchedSecureSum):
         try:
             return solve_lasso(self.sketch.operator(), observed, self.penalty, tolerance=TOLERANCE)
         except ConvergenceError:
-            # The mean is not sparse, so that no guarantee holds: a loose tolerance still gives an estimate.
+            # The mean is not sparse, so that no guarantee holds, but a loose tolerance still gives an estimate.
             return solve_lasso(self.sketch.operator(), observed, self.penalty, tolerance=LOOSE)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -193,7 +193,8 @@ class SparseSum(SketchedSecureSum):
     def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:
         """Return least squares on the Lasso's coordinates, repeated without noisy coordinates.
 
-        The penalty counts only noise: the shrinkage of the other coordinates adds to it and lets the Lasso select a few wrong coordinates.
+        The penalty counts only noise. The shrinkage of the selected coordinates adds to the noise and lets the Lasso select a few wrong
+        coordinates.
         """
         from ...solvers.decoders.lasso import refit_support
 
@@ -203,5 +204,5 @@ class SparseSum(SketchedSecureSum):
         return refitted if len(kept) == len(support) else refit_support(operator, observed, kept).solution
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each vector: a prediction for sparse means."""
+        """Return `worst_variance` for each vector, a prediction for sparse means."""
         return np.full(len(self.ball.check(vectors)), self.worst_variance)

@@ -14,23 +14,23 @@ from .shuffled_table import shuffled_table_privacy
 
 # Largest relative distance of epsilon below its budget, for steps by a closed formula and for steps that design a table.
 TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3
-# Relative step back of the local epsilon if rounding a table to whole numbers breaks the budget, and largest number of such steps.
+# Relative decrease of the local epsilon if rounding a table to whole numbers breaks the budget, and largest number of such decreases.
 BACKED_OFF, MOST_RETREATS = 1e-6, 20
-# A letter beyond this epsilon reveals nearly everything.
+# Largest epsilon of a letter; beyond it, a letter reveals nearly everything.
 LARGEST_LOCAL_EPSILON = 15.0
 
 
 def local_epsilon(
     privacy: Callable[[float], Privacy], budget: Budget, *, tolerance: float = TOLERANCE, start: float | None = None
 ) -> float:
-    """Return the largest local epsilon, up to 15, that keeps a budget; a lower bound.
+    """Return the largest local epsilon, up to 15, that keeps a budget, rounded down.
 
     Parameters
     ----------
     privacy : callable
-        Privacy of the shuffled letters of a local epsilon.
+        Function that returns the privacy of shuffled letters for a local epsilon.
     budget : Budget
-        The target for epsilon; without delta, rounds add up.
+        The target for epsilon; without delta, the epsilons of rounds add up.
     tolerance : float
         Largest relative distance of epsilon below the budget.
     start : float or None
@@ -87,7 +87,7 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
 def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int, budget: Budget) -> LookupTable:
     """Return the table whose shuffled letters keep a budget, from designs for local epsilons."""
     designed = cache(design)
-    # The search starts from randomised response: few tables of its local epsilon reveal more, and its formula is quick.
+    # The search starts from the local epsilon of randomised response, which has a quick formula; few tables of that epsilon reveal more.
     start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, clients), budget)
     if budget.delta == 0:
         return designed(start)

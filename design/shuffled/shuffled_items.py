@@ -20,7 +20,10 @@ LARGEST_EPSILON = 20.0
 
 
 def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> Privacy:
-    """Return the privacy of shuffled randomised response; equally likely items count as one."""
+    """Return the privacy of shuffled randomised response.
+
+    The account merges equally likely items into one letter.
+    """
     truth, lie = math.exp(epsilon), 1.0
     rows = [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
     return shuffled_privacy(rows, epsilon, clients)

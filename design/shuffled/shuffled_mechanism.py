@@ -15,8 +15,8 @@ from ..contracts.mechanism import Mechanism, MessageScore
 class ShuffledMechanism(Mechanism):
     """A mechanism whose server sees only the number of messages with each letter.
 
-    A shuffler that is trusted to forget senders and order gives these numbers, or a secure sum of one-hot letters, modulo ``clients + 1``.
-    A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum: errors and privacy are the same.
+    Either a trusted shuffler, which forgets senders and order, provides these numbers, or a secure sum of one-hot letters modulo ``clients
+    + 1``. A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum; errors and privacy are the same.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def joint_clients(self) -> int:
-        """Number of clients: the server sees only the counts of their letters."""
+        """Number of clients, as the server sees only the counts of their letters."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
@@ -38,8 +38,8 @@ class ShuffledMechanism(Mechanism):
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of two rounds whose first clients differ.
 
-        All other clients hold the last client's input. With o the law of the other clients' letters and a that of the first client's, a
-        histogram has the density mean of a / o over its letters.
+        All other clients hold the last client's input. Let o be the law of the other clients' letters, and a the law of the first client's
+        letter. The density of a histogram, relative to that of letters by o alone, is the mean of a / o over its letters.
         """
         laws = [self.letter_law(value) for value in (first[0], second[0], first[-1])]
         ratios = [np.divide(law, laws[2], out=np.zeros_like(law), where=laws[2] > 0) for law in laws[:2]]
@@ -52,7 +52,7 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def secure_sum_bits(self) -> float:
-        """Bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``.
+        """Number of bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``.
 
         The messages of secure aggregation itself are not included.
         """

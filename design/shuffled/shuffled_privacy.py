@@ -1,4 +1,4 @@
-"""Privacy of shuffled letters: by the blanket, by the published closed form, and by letter."""
+"""Privacy of shuffled letters by the blanket, by the published closed form, and per letter."""
 
 import math
 from functools import cache
@@ -19,7 +19,7 @@ SHUFFLED_ACCOUNTS = ("pure", BLANKET, CLONES)
 def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> Privacy:
     """Return the privacy of n clients' shuffled letters, for any other clients' inputs.
 
-    ``"pure"`` is the privacy of a letter by itself, which shuffling never weakens. ``"blanket"`` is computed from the table
+    The account ``"pure"`` is the privacy of a letter by itself, which shuffling never weakens. ``"blanket"`` is computed from the table
     (`ShuffledLetters`); rounds compose by a privacy loss distribution that dominates all pairs of inputs, or, if that is too expensive, as
     (epsilon, delta). ``"clones"`` is the published closed form, which uses only the local epsilon; its proof was not checked.
 
@@ -28,9 +28,9 @@ def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> P
     weights : array_like of shape (rows, letters)
         Weights of the letters.
     pure_epsilon : float
-        Epsilon of a letter by itself; errs upward.
+        Upper bound on the epsilon of a letter by itself.
     clients : int
-        Number n of clients that follow the protocol: a client that does not draw by the table hides no other client.
+        Number n of clients that follow the protocol, since a client that does not draw by the table hides no other client.
     """
 
     @cache

@@ -1,1 +1,1 @@
-"""Lookup tables for one number: design, exact whole numbers, certificate, file, export."""
+"""Lookup tables for numbers: design, exact whole numbers, certificate, file, export."""

@@ -37,9 +37,10 @@ def certified_table(
     dual: DualCertificate | None = None,
     interval: tuple[float, float] = (0.0, 1.0),
 ) -> LookupTable:
-    """Return the lookup table with these weights and letters, and its recomputed certificate.
+    """Return the lookup table with given weights and letters, and its recomputed certificate.
 
-    The realised epsilon may exceed the declared one: `verify_table` refuses such a table. Arguments are as in `LookupTable` and `certify`.
+    The realised epsilon may exceed the declared epsilon; `verify_table` refuses such a table. Arguments are as in `LookupTable` and
+    `certify`.
     """
     certificate = certify(weights, alphabet, total, epsilon=epsilon, metric=metric, objective=objective, prior=prior, dual=dual)
     return LookupTable(
@@ -115,7 +116,7 @@ def certify(
     Parameters
     ----------
     weights, alphabet, total, epsilon, metric, prior
-        Fields of `LookupTable`; rows must sum to the total.
+        Weights, letters, rows' sum and declared privacy, as in `LookupTable`; rows must sum to the total.
     objective : str
         ``"mean"``, ``"worst"`` or ``"prior"``.
     dual : DualCertificate or None
@@ -182,7 +183,7 @@ def lower_bound(
 ) -> float:
     """Return the proven lower bound of dual values on an objective, for any number of letters.
 
-    The bound is on the unit interval's scale and errs downward. There is one dual value of each kind for each of the `rows` grid inputs.
+    The bound is on the unit interval's scale and rounded down. There is one dual value of each kind for each of the `rows` grid inputs.
     Their input weights must be those of the objective; for ``"worst"`` any weights are allowed.
     """
     if {len(dual.normalisation), len(dual.unbiasedness)} != {rows}:

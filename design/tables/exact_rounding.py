@@ -18,13 +18,13 @@ from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.numerics.integer_rows import RowLattice, dot, least_coarseness, row_lattice
 
-# Bits of the grid's spacing, as far as the table's total allows.
+# Number of bits of the grid's spacing, if the table's total allows so many.
 SPACING_BITS = 60
 
 TOTAL_BITS = 62
-# A column with a smaller sum is a solver's rounding error, not a letter: its ratios are meaningless.
+# Smallest sum of a letter's column. A smaller column is a solver's rounding error, and its ratios are meaningless.
 DUST = 1e-9
-# Letters within this share of the alphabet's reach of each other count as equal.
+# Distance within which letters count as equal, as a share of the alphabet's reach.
 SAME_LETTER = 2.0**-40
 # Largest number of letters whose weights are adjusted to make rows exact; more would only cost time.
 MOST_ANCHORS = 8
@@ -46,9 +46,9 @@ class RoundedTable:
 def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: RatioConstraint, *, symmetric: bool = False) -> RoundedTable:
     """Round a table of floats to whole numbers with exact row sums and means.
 
-    Entries below the constraint are raised. The letters move to a rational grid, each split between the two nearest grid
-    letters: this is post-processing, so no privacy is lost. All but a few columns are then rounded; in those few, a nearby integer vector
-    that meets the two equations is chosen.
+    The function raises entries that the constraint makes too small. It moves the letters to a rational grid, and splits each letter between
+    the two nearest grid letters; this post-processing loses no privacy. It then rounds all but a few columns, and chooses a nearby integer
+    vector that meets the two equations in those columns.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     Returns
     -------
     RoundedTable
-        The same number of letters; a column of dust becomes a column of zeros. Alphabets increase strictly, unless the table is symmetric
-        and has an odd number of letters in use: then 1/2 occurs twice.
+        Table with the same number of letters; a column of dust becomes a column of zeros. Alphabets increase strictly, unless the table is
+        symmetric and has an odd number of letters in use: then 1/2 occurs twice.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
 def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
     """Return the smallest table, nowhere below the given one, that meets a ratio constraint.
 
-    The table's rows may have larger sums. A solver's absolute tolerance does not bound a ratio: entries that it left too small, often at
-    zero, are raised to the smallest value that the largest entries of their column permit.
+    The table's rows may have larger sums. A solver's absolute tolerance does not bound a ratio. The function raises entries that are too
+    small, often zero, to the smallest value that the largest entries of their column permit.
     """
     decay = math.exp(-constraint.log_ratio)
     if not constraint.neighbours_only:
@@ -114,8 +114,8 @@ def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
 def rebalanced(table: FloatArray, alphabet: FloatArray) -> FloatArray:
     """Return a table whose rows sum to 1 and are unbiased, with the least relative changes.
 
-    Row by row, the least sum of squares of d_j / P_j subject to the two equations: d_j = P_j**2 (alpha + beta a_j). The given rows nearly
-    meet them and have at least two positive entries each.
+    For each row, the function minimises the sum of squares of d_j / P_j subject to the two equations, with the solution d_j = P_j**2 (alpha
+    + beta a_j). The given rows nearly meet them and have at least two positive entries each.
     """
     inputs = np.arange(len(table)) / (len(table) - 1)
     offsets = alphabet - inputs[:, None]
@@ -162,7 +162,7 @@ def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> 
     letters, smallest = letters[used], table[:, used].min(axis=0)
     apart = np.concatenate([[True], np.diff(letters) > SAME_LETTER * np.ptp(letters)])
     if symmetric:
-        # The lower half decides; the two letters next to 1/2 become a single letter if they meet there.
+        # The lower half determines the mirrored alphabet; the two letters next to 1/2 become a single letter if they meet at 1/2.
         half = len(letters) // 2
         meet = len(letters) % 2 == 0 and not apart[half]
         apart[len(letters) - half :] = apart[:half][::-1]
@@ -218,9 +218,9 @@ class LetterGrid:
 def _best_grid(
     table: FloatArray, letters: FloatArray, constraint: RatioConstraint, symmetric: bool
 ) -> tuple[LetterGrid, list[int], RowLattice]:
-    """Choose the grid's spacing: finer letters cost less variance and more privacy.
+    """Choose the grid's spacing, as finer letters cost less variance and more privacy.
 
-    Finer letters cost more privacy because integer rows that fit finer letters are rarer.
+    They cost more privacy because integer rows that fit finer letters are rarer.
     """
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
@@ -231,7 +231,7 @@ def _best_grid(
     bounded = []
     for positions in position_candidates(used, symmetric=symmetric):
         last = positions[-1]
-        # A division of whole numbers, rounded once, is several times as fast as differences of fractions, which are reduced first.
+        # A division of whole numbers, rounded once, is several times as fast as differences of fractions, which Python reduces first.
         displacement = max(
             abs((position * ratio.denominator - last * ratio.numerator) / (last * ratio.denominator))
             for position, ratio in zip(positions, ratios, strict=True)
@@ -253,7 +253,7 @@ def _best_grid(
 
 
 def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
-    """Choose letters all along the alphabet with large smallest entries.
+    """Choose letters from all parts of the alphabet whose smallest entries are large.
 
     A unit of weight changes the ratios of such letters least.
     """
@@ -266,7 +266,7 @@ def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
 
 
 def _with_spare_letters(weights: NDArray[np.int64], letters: tuple[Fraction, ...], count: int, symmetric: bool) -> RoundedTable:
-    """Add letters of weight zero up to `count`, in the first gap, and if symmetric in the last."""
+    """Add letters of weight zero up to `count`, in the first gap and, if symmetric, the last."""
     if symmetric and len(letters) % 2 != count % 2:
         # An even number of letters has no middle letter, so the middle letter is split into two of half the weight.
         middle = len(letters) // 2
@@ -305,9 +305,9 @@ def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[
     Returns
     -------
     list of tuple of int
-        Positions as in `LetterGrid`, all different. Some have denominators that are powers of two; some, denominators of good rational
-        approximations to the second letter's ratio: these are twice as precise for three letters, for four mirrored ones and for evenly
-        spaced ones.
+        Positions as in `LetterGrid`, all different. Some positions have denominators that are powers of two. Others have denominators of
+        good rational approximations to the second letter's ratio, which are twice as precise for three letters, four mirrored letters and
+        evenly spaced letters.
     """
     ratios = letter_ratios(alphabet)
     denominators = {ratios[1].limit_denominator(2**bits).denominator for bits in range(1, 40)} | {2**bits for bits in range(8, 58, 2)}
@@ -331,7 +331,7 @@ def letter_ratios(alphabet: FloatArray) -> list[Fraction]:
 
 
 def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, total_bits: int, *, symmetric: bool) -> LetterGrid:
-    """Return a grid that spans an alphabet, with outer letters at least as far out.
+    """Return a grid whose outer letters are at least as far out as an alphabet's.
 
     Parameters
     ----------

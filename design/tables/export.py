@@ -30,9 +30,10 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     table : LookupTable
         The table.
     path : path
-        The file; replaced if it exists.
+        Path of the file, which is replaced if it exists.
     file_format : str
-        ``"c"``: a self-contained C99 header. ``"npz"``: arrays. ``"csv"`` and ``"parquet"``: one row per input and letter.
+        Format of the file: ``"c"`` for a self-contained C99 header, ``"npz"`` for arrays, ``"csv"`` or ``"parquet"`` for one row per input
+        and letter.
 
     Raises
     ------

@@ -33,7 +33,7 @@ FORMAT, FIRST_FORMAT = "quietbits-table/2", "quietbits-table/1"
 SCHEMAS = {FORMAT: "table.schema.json", FIRST_FORMAT: "table-1.schema.json"}
 LETTERS_KEYS = ("letters_lower_bound", "letters_gap", "letters_proof")
 LONGEST_MESSAGE, LONGEST_DETAIL = 200, 300
-# The largest table, of 512 rows and letters, has some six megabytes.
+# Largest size of a file; the largest table, of 512 rows and letters, takes some six megabytes.
 MOST_BYTES = 64 * MEGABYTE
 
 
@@ -61,8 +61,8 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
     Raises
     ------
     TableError
-        At the first failed check: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or a check of `verify_table`; one line that
-        begins with the file's name.
+        If a check fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or a check of `verify_table`. The message is one line
+        for the first failed check, and begins with the file's name.
     """
     return read_table_and_format(path, most_bytes)[0]
 
@@ -72,7 +72,7 @@ def read_table_and_format(path: str | os.PathLike[str], most_bytes: int = MOST_B
     try:
         return _verified(path, most_bytes)
     except TableError as error:
-        # The error quotes text that an attacker may have chosen: it is shortened.
+        # The error quotes text that an attacker may have chosen, so the text is shortened.
         raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), shown_path(path)) from None
 
 
@@ -102,7 +102,7 @@ def verify_file(path: str | os.PathLike[str]) -> Certificate:
 def table_document(table: LookupTable, table_format: str = FORMAT) -> dict[str, Any]:
     """Return a table's document in a format, checksum included, with the schema's keys, ready for JSON.
 
-    The document omits the duration of the design: the same table has the same file.
+    The document omits the duration of the design, so that the same table has the same file.
     """
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual

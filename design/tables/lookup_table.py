@@ -1,4 +1,4 @@
-"""Exact lookup tables of integer weights and rational letters, drawn without floating point.
+"""Exact lookup tables of integer weights and rational letters, without floating point.
 
 A `LetterGuide` looks up letters by random words, from a guide to the cumulative weights: nearly every word needs a single look-up.
 """
@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
     from ...shown import Axes
 
-# Words looked up per batch: their positions, and values computed from them, stay in the processor's cache.
+# Number of words looked up per batch; their positions and results stay in the processor's cache.
 PART = 2**15
-# Bits by which a guide is finer than the letters, and the logarithm of its most entries, which take two megabytes.
+# Number of bits by which a guide is finer than the letters, and binary logarithm of its largest number of entries, which take two
+# megabytes.
 GUIDE_BITS, MOST_GUIDE_BITS = 3, 19
-# Bits of an entry, and bits of a word that nearly always decide.
+# Number of bits of an entry, and number of bits of a word that nearly always decide.
 ENTRY_BITS = FIRST_BITS = 32
 
 LetterArray = NDArray[np.unsignedinteger]
-# Values whose words are drawn per batch.
+# Number of values whose words are drawn per batch.
 CHUNK = 2**15
 
 
@@ -118,7 +119,7 @@ class Certificate(Shown):
     Attributes
     ----------
     realised_epsilon : float
-        Privacy parameter of the integer weights, at most the declared one; rounded up.
+        Privacy parameter of the integer weights, at most the declared epsilon; rounded up.
     max_bias : float
         Largest bias of a row; 0.0 means exactly unbiased, otherwise rounded up.
     mean_variance : float
@@ -126,8 +127,7 @@ class Certificate(Shown):
     worst_variance : float
         Largest of the rows' variances.
     lower_bound : float or None
-        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; errs downward. None if no bound
-        was requested.
+        Lower bound on the objective of every unbiased table with this privacy, with any number of letters. None if no bound was requested.
     optimality_gap : float or None
         (objective - lower_bound) / objective, from 0 to 1.
     objective : str
@@ -209,21 +209,21 @@ class Certificate(Shown):
 class LetterGuide:
     """A guide to the first cumulative weight above the upper `total_bits` bits of a word.
 
-    The first bits of a word choose a cell of the row. Letters rise with the word: most cells have at most two letters, and the second
-    begins at some word. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word: the sum
-    with those bits of a draw carries to the second letter if they are greater, and not if they are smaller. If they are equal, which leaves
-    0, and in cells of more letters, all bits decide.
+    The first bits of a word choose a cell of the row. Letters rise with the word. Most cells have at most two letters, and the second
+    letter begins at some word. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word.
+    The lookup adds the same bits of a drawn word to the entry: the sum carries to the second letter if the drawn bits are greater, and not
+    if they are smaller. All bits decide if they are equal, which leaves 0, and in cells of more letters.
 
     Attributes
     ----------
     cumulative : ndarray of uint64, shape (rows * letters,)
         Sums of weights up to and including each letter, row by row; rows end with 2**total_bits.
     letters, total_bits : int
-        The number of letters is a power of two.
+        Number of letters, a power of two, and number of bits of a row's sum.
     cell_bits, inner : int
-        Bits that choose a cell, and bits that entries are compared with.
+        Number of bits that choose a cell, and number of bits that are compared with entries.
     entries : ndarray of uint32, shape (rows * 2**cell_bits,)
-        Cells of more than two letters have the number of letters in the first one's place.
+        Entries of the cells. In cells of more than two letters, the number of letters replaces the first letter.
     crowded : bool
         Whether some cells have more than two letters.
     """
@@ -237,7 +237,7 @@ class LetterGuide:
     crowded: bool
 
     def letters_of(self, rows: NDArray[np.integer], words: WordArray) -> NDArray[np.unsignedinteger]:
-        """Return letters for rows and words of shape (count,), in the smallest unsigned type."""
+        """Return the letters of rows and words of shape (count,), in the smallest unsigned type."""
         letters = np.empty(len(rows), dtype=np.min_scalar_type(self.letters - 1))
         open_places = [np.empty(0, dtype=np.intp)]
         rest, inner_shift = np.uint32(32 - self.cell_bits), np.uint32(32 - self.cell_bits - self.inner)
@@ -293,7 +293,7 @@ class LookupTable(Shown):
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"`` for metric privacy, None for local privacy.
     bits_in, bits_out : int
-        Bits of the grid index and of the message.
+        Number of bits of the grid index and of the message.
     interval : tuple of float
         Values (low, high) that the unit interval stands for.
     alphabet : tuple of Fraction
@@ -405,7 +405,7 @@ class LookupTable(Shown):
     def with_interval(self, low: float, high: float) -> "LookupTable":
         """Return the same table for another interval.
 
-        Weights, unit-scale letters and certificate stay.
+        Weights, unit-scale letters and certificate remain the same.
         """
         return dataclasses.replace(self, interval=check_interval("interval", (low, high)))
 
@@ -458,7 +458,7 @@ class LookupTable(Shown):
         return self._look_up(array.ravel(), *words).reshape(array.shape)
 
     def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
-        """Return the letters of rows for given random words; the caller dithers.
+        """Return the letters of rows for given random words, without dithering.
 
         `rows` are indices of rows. The upper log2(total) bits of a word draw the letter.
         """
@@ -472,7 +472,7 @@ class LookupTable(Shown):
         return self._guide.letters_of(array.ravel(), words).reshape(array.shape)
 
     def decode(self, indices: ArrayLike) -> FloatArray:
-        """Return the numbers of letter indices.
+        """Return the numbers for which letter indices stand.
 
         The letters' average over clients is an unbiased estimate of the mean of the values.
 
@@ -510,7 +510,7 @@ class LookupTable(Shown):
 def letter_guide(weights: NDArray[np.int64], total: int) -> LetterGuide:
     """Return the guide to a table of weights.
 
-    Rows sum to `total`, a power of two, and their length is a power of two, too.
+    Rows sum to `total`, a power of two, and their length is also a power of two.
     """
     rows, letters = weights.shape
     cumulative, total_bits = np.cumsum(weights, axis=1, dtype=np.uint64), total.bit_length() - 1
@@ -518,14 +518,13 @@ def letter_guide(weights: NDArray[np.int64], total: int) -> LetterGuide:
     cell_bits = min(letter_bits + GUIDE_BITS, max(MOST_GUIDE_BITS - (rows.bit_length() - 1), 0), total_bits)
     rest = total_bits - cell_bits
     inner = min(FIRST_BITS - cell_bits, ENTRY_BITS - 1 - letter_bits, rest)
-    # The first cell beyond each cumulative weight; the cell of the last letter lies beyond all of them.
+    # First cell beyond each cumulative weight; the cell of the last letter lies beyond all cells.
     beyond = ((cumulative + ((np.uint64(1) << np.uint64(rest)) - np.uint64(1))) >> np.uint64(rest)).astype(np.intp)
     cells = 1 << cell_bits
     counts = np.bincount((beyond + np.arange(rows)[:, None] * (cells + 1)).ravel(), minlength=rows * (cells + 1))
     reached = counts.reshape(rows, cells + 1).cumsum(axis=1)
     first, several = reached[:, :-1], np.diff(reached)
-    # The entry counts the bits of the cumulative weight at which the second letter begins, from the cell's beginning; 2**inner is the
-    # cell's end.
+    # Position of the cumulative weight at which the second letter begins, counted from the cell's beginning; 2**inner is the cell's end.
     start = np.take_along_axis(cumulative, np.minimum(first, letters - 1), axis=1) - (np.arange(cells, dtype=np.uint64) << np.uint64(rest))
     ahead = np.where(several == 1, (1 << inner) - (start >> np.uint64(rest - inner)).astype(np.int64), 0)
     entries = np.where(several > 1, letters << inner, (first << inner) + ahead).astype(np.uint32)

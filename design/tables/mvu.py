@@ -31,7 +31,8 @@ from .randomised_response import generalised_randomised_response
 from .stored_proofs import stored_proof
 from .table_facts import realised_epsilon
 
-# Shares of epsilon reserved for the rounding, tried in turn. The first share suffices unless a table has few letters and tiny entries.
+# Shares of epsilon for the rounding, which the design tries in turn. The first share suffices unless a table has few letters and tiny
+# entries.
 MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)
 
 SOLVERS = ("staircase", "trust-region", "alternating")
@@ -58,18 +59,19 @@ def design_mvu(
     epsilon : float
         Privacy parameter, from 0.001 to 20, or `largest_epsilon` for metrics with p > 1.
     bits_in : int
-        Bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
+        Number of bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
     bits_out : int
-        Bits of a message, 1 to 9.
+        Number of bits of a message, 1 to 9.
     metric : str, float or None
         None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, under which
         inputs x, x' may differ by ``exp(epsilon |x - x'|**p)``.
     objective : str or array_like of shape (2**bits_in,)
-        ``"mean"``: the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in); ``"worst"``: the largest; an array: the
-        average over a prior with these weights.
+        Objective: ``"mean"`` for the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in), ``"worst"`` for the largest
+        variance, an array for the average over a prior with these weights.
     solver : str
-        ``"staircase"``: the global optimum with unlimited letters, which is the table itself if bits_out > bits_in (weighted objectives),
-        and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"``: the paper's two methods.
+        Solver: ``"staircase"`` computes the global optimum with unlimited letters, which is the table itself if bits_out > bits_in
+        (weighted objectives), and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"`` are the paper's two
+        methods.
     symmetric : bool
         Whether to allow only tables mirrored under x -> 1-x; only for the staircase solver.
     interval : tuple of float
@@ -79,7 +81,7 @@ def design_mvu(
     starts : int or None
         Number of random starts; None for the solver's default.
     workers : int
-        Threads that descend at the same time; the table does not depend on their number.
+        Number of threads that descend at the same time; the table does not depend on their number.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def design_mvu(
     if solver == "staircase":
         made = choose_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
     else:
-        # The import is here because cvxpy and SciPy's optimisers take longer to load than most tables take to design.
+        # The import is local because cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
             from ...solvers.table_search.trust_region import solve_trust_region as paper
         else:
@@ -170,7 +172,7 @@ class MvuSearch:
     searched : RatioConstraint
         The constraint of the search.
     bits_in, bits_out, metric, symmetric
-        Arguments of `design_mvu`; the metric by its canonical name.
+        Bits, metric and symmetry, as in `design_mvu`; the metric has its canonical name.
     objective : TableObjective
         The objective of the tables.
     made : StaircaseDesign
@@ -208,7 +210,7 @@ class MvuSearch:
 
         candidates = []
         if named.solver == "staircase" and bits_in <= bits_out and (self.metric is None or bits_in == 1):
-            # Every metric equals local privacy for two inputs. The paper's solvers get no such help: they serve comparison.
+            # Every metric equals local privacy for two inputs. The paper's solvers do not use this fact, as they serve comparison.
             ended = replace(named, solver="staircase, ended with generalised randomised response")
             candidates.append(_randomised_response(epsilon, bits_in, bits_out, self.metric, self.objective, dual, interval, ended))
         try:
@@ -227,7 +229,8 @@ class MvuSearch:
                 )
             )
         except ConvergenceError:
-            # A table at large epsilon can have entries too small to round; randomised response is then as good to within the stated gap.
+            # A table at large epsilon can have entries too small to round; the objective of randomised response is then within the stated
+            # gap.
             if not candidates or epsilon <= NEARLY_PUBLIC:
                 raise
         return min(candidates, key=_objective)
@@ -398,19 +401,19 @@ def exact_table(
     ----------
     design : callable
         ``design(target_epsilon)`` returns probabilities, shape (2**bits_in, 2**bits_out), and letters, shape (2**bits_out,), of a table
-        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; `design` is called
-        once for each margin that is tried, usually one.
+        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; the function calls
+        `design` once for each margin that it tries, usually a single one.
     mechanism, epsilon, provenance, metric, prior, interval
-        Fields of `LookupTable`.
+        Name, declared privacy, provenance, prior and interval, as in `LookupTable`.
     objective, dual
-        Arguments of `certified_table`; the dual values are those at `epsilon` itself.
+        Objective and dual values, as in `certified_table`; the dual values are those at `epsilon` itself.
     symmetric : bool
         Whether the table must be mirrored exactly.
 
     Raises
     ------
     ConvergenceError
-        If the rounded table exceeds epsilon even with the largest margin: the floats are less private than the design states.
+        If the rounded table exceeds epsilon even with the largest margin, because the floats are less private than the design states.
     """
     for margin in MARGINS:
         probabilities, alphabet = design(epsilon * (1 - margin))

@@ -12,7 +12,7 @@ from ...version import __version__
 class Provenance:
     """The record of a table's design: software versions, method, seed, duration in seconds.
 
-    The seed is the root seed of the method's random numbers. Files omit the duration, which is then None; it does not count in comparisons.
+    The seed is the root seed of the method's random numbers. Files omit the duration, which is then None. Comparisons of records ignore it.
     """
 
     versions: tuple[tuple[str, str], ...]

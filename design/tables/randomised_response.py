@@ -19,18 +19,18 @@ GENERALISED, BITWISE = "generalised-randomised-response", "bitwise-randomised-re
 
 
 def generalised_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return generalised randomised response: the grid index is kept or replaced uniformly.
+    """Return generalised randomised response, which keeps or uniformly replaces the grid index.
 
-    The weights are o off the diagonal and d on it, with o rounded up and d = total - (B-1) o, so that d / o <= exp(epsilon). With
-    (d - o) a_i + o sum_j a_j = total i / (B-1) and sum_j a_j = B/2, the letters are exact rationals: there is no bias (section 3 of
-    Chaudhuri, Guo, Rabbat 2022, solved for the letters).
+    The weights are o off the diagonal and d on it, with o rounded up and d = total - (B-1) o, so that d / o <= exp(epsilon). With (d - o)
+    a_i + o sum_j a_j = total i / (B-1) and sum_j a_j = B/2, the letters are exact rationals, and there is no bias (section 3 of Chaudhuri,
+    Guo, Rabbat 2022, solved for the letters).
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter, 0.001 to 20.
     bits : int
-        Bits of the grid index and of the message, 1 to 9.
+        Number of bits of the grid index and of the message, 1 to 9.
     interval : tuple of float
         Values (low, high) that the grid spans.
 
@@ -63,10 +63,10 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
 
 
 def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return bitwise randomised response: every bit of the grid index is flipped independently.
+    """Return bitwise randomised response, which flips every bit of the grid index independently.
 
     Each bit has the privacy epsilon / bits. The weight w_h depends only on the number h of flipped bits; all but w_0 are rounded up and w_0
-    takes the rest, so that w_0 / w_bits <= exp(epsilon). For any weights, a bit's sign then keeps the same share s = sum_h w_h (C(bits-1,
+    is the remainder, so that w_0 / w_bits <= exp(epsilon). For any weights, a bit's sign then keeps the same share s = sum_h w_h (C(bits-1,
     h) - C(bits-1, h-1)) / total of its mean, and the letters 1/2 + (y / (B-1) - 1/2) / s are exactly unbiased (section 3 of Chaudhuri, Guo,
     Rabbat 2022).
 
@@ -109,8 +109,8 @@ def is_generalised_response(table: LookupTable) -> bool:
 def is_bitwise_response(table: LookupTable) -> bool:
     """Return whether a table is bitwise randomised response at some epsilon.
 
-    Bits are flipped independently if the weight of h flips is ``total q**h (1 - q)**(bits - h)``, with q the probability that the first
-    bit is flipped. Weights are rounded up, and the weight of no flip takes the rest: weights are off by less than ``(bits + 1) 2**bits``.
+    Bits are flipped independently if the weight of h flips is ``total q**h (1 - q)**(bits - h)``, with q the probability that the first bit
+    is flipped. Weights are rounded up, and the weight of no flip is the rest, so that weights are off by less than ``(bits + 1) 2**bits``.
     """
     weights, bits, total = table.weights, table.bits_in, table.total
     if weights.shape != (2**bits, 2**bits):

@@ -14,7 +14,7 @@ from .lookup_table import LookupTable
 from .provenance import Provenance
 from .table_facts import realised_epsilon
 
-# Reserve of the table's ratios for the rounding, relative.
+# Relative reserve of the table's ratios for the rounding.
 RATIO_SLACK = 1e-9
 
 
@@ -44,8 +44,8 @@ class RenyiTable:
     def stretched(self, factor: float) -> "RenyiTable":
         """Return the table with inputs moved from the middle by a factor, and letters moved back.
 
-        Rows between grid inputs are mixtures of their neighbours, and rows just outside the grid continue the first and the last two: the
-        table is unbiased again, and more private for a smaller factor. Entries may be negative for factors above 1.
+        Rows between grid inputs are mixtures of their neighbours, and rows just outside the grid extrapolate the first two and the last two
+        rows. So the table is unbiased again, and more private for a smaller factor. Entries may be negative for factors above 1.
         """
         inputs = len(self.probabilities)
         positions = (inputs - 1) / 2 + factor * (np.arange(inputs) - (inputs - 1) / 2)
@@ -57,8 +57,8 @@ class RenyiTable:
     def exact(self, metric: str | None, provenance: Provenance) -> LookupTable:
         """Return the lookup table of whole numbers.
 
-        ConvergenceError is raised if an entry is not positive, or the rounding fails. The declared epsilon is the realised epsilon of the
-        weights under the metric, not the target of the design.
+        The method raises ConvergenceError if an entry is not positive, or the rounding fails. The declared epsilon is the realised epsilon
+        of the weights under the metric, not the target of the design.
         """
         used = self.probabilities[:, self.probabilities.sum(axis=0) >= DUST]
         if used.min() <= 0:

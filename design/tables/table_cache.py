@@ -15,7 +15,7 @@ from .file import FORMAT, read_table, write_table
 from .lookup_table import LookupTable
 from .provenance import record_provenance
 
-# Increase this number when the same specification comes to mean another table.
+# Version of the cache; increase it when the same specification comes to mean another table.
 CACHE_FORMAT = 1
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ def default_folder() -> Path:
     Returns
     -------
     Path
-        ``quietbits/tables`` in ``$XDG_CACHE_HOME``, or in ``~/.cache`` if that is not set.
+        Folder ``quietbits/tables`` in ``$XDG_CACHE_HOME``, or in ``~/.cache`` if that variable is not set.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quietbits" / "tables"
 
@@ -51,13 +51,13 @@ def _naming_the_option(folder: Path) -> Iterator[None]:
 class TableCache:
     """A folder of tables, each in a file that is named by its specification.
 
-    Any number of processes may use a folder: a file is written under a temporary name and renamed, so that it is complete or absent. Two
+    Any number of processes may use a folder. A file is written under a temporary name and renamed, so that it is complete or absent. Two
     processes that design the same table write the same file twice.
 
     Attributes
     ----------
     folder : Path
-        The folder; made when the first table is written.
+        Path of the folder, which is made when the first table is written.
     """
 
     folder: Path = field(default_factory=default_folder)
@@ -74,8 +74,8 @@ class TableCache:
         -------
         Path
             File named by the SHA-256 of the specification in canonical JSON, with the formats of tables and of the cache, and the versions
-            of quietbits, Python and the numerical libraries: a table designed by other code is not found, so that dependent results are the
-            same from an empty cache.
+            of quietbits, Python and the numerical libraries. So no other code's tables are used, and dependent results are the same from an
+            empty cache.
 
         Raises
         ------
@@ -106,8 +106,8 @@ class TableCache:
         design : callable
             Function that designs the table.
         accept : callable
-            Function that returns whether a table from a file meets the specification. A file that does not verify or is not accepted is
-            designed anew and replaced, with a warning to the log; it is never used.
+            Function that returns whether a table from a file meets the specification. A table that does not verify or is not accepted is
+            designed anew and its file replaced, with a warning to the log.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class TableCache:
 
         Notes
         -----
-        Exceptions of `design` are passed on; no table is kept then.
+        Exceptions of `design` propagate, and no table is kept then.
         """
         path = self.path(specification)
         with _naming_the_option(self.folder):

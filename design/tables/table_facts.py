@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...solvers.bounds.privacy_constraint import metric_power
 
-# Digits of the only logarithm; its relative error, 1e-50, is far below the rounding up to a float.
+# Number of digits of the only logarithm, whose relative error, 1e-50, is far below the rounding up to a float.
 DIGITS = 50
 
 
@@ -42,8 +42,8 @@ class RowMoments:
 def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], total: int) -> RowMoments:
     """Return the exact moments of every row of a table.
 
-    `weights` are non-negative, with the shape (rows, letters), and rows sum to `total`. Variances are around the rows' means, not around
-    their inputs; the two agree without bias.
+    `weights` are non-negative, with the shape (rows, letters), and rows sum to `total`. Variances are around the rows' means, which are the
+    rows' inputs if there is no bias.
     """
     denominator = math.lcm(*(letter.denominator for letter in alphabet))
     # The weights and letters are Python integers of about 60 bits each, whose sums of products are exact.
@@ -60,11 +60,11 @@ def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], tota
 def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
     """Return the smallest epsilon of a table, as an upper bound.
 
-    `weights` have the shape (rows, letters), and rows have the same sum. Local privacy (metric None): the largest log-ratio of two entries
-    of a column. Metric privacy |y - y'|**p: the largest log-ratio of neighbouring entries, divided by their distance (1 / (rows - 1))**p;
-    as p >= 1 no other pair needs a larger epsilon (eq. 3 of Chaudhuri, Guo, Rabbat 2022).
+    `weights` have the shape (rows, letters), and rows have the same sum. For local privacy (metric None), epsilon is the largest log-ratio
+    of two entries of a column. For metric privacy |y - y'|**p, it is the largest log-ratio of neighbouring entries, divided by their
+    distance (1 / (rows - 1))**p; as p >= 1 no other pair needs a larger epsilon (eq. 3 of Chaudhuri, Guo, Rabbat 2022).
 
-    The error is at most one unit in the last place. Epsilon is infinite if a column has a zero beside a non-zero.
+    The error is at most one unit in the last place. Epsilon is infinite if a column has both a zero and a non-zero entry.
     """
     ratio = largest_ratio(weights, neighbours_only=metric is not None)
     if ratio is None:
@@ -83,7 +83,7 @@ def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
 def largest_ratio(weights: NDArray[np.int64], *, neighbours_only: bool) -> Fraction | None:
     """Return the exact largest ratio, at least 1, of two entries of a column.
 
-    The result is None if a zero stands beside a non-zero. Columns of zeros are skipped.
+    The result is None if a column has both a zero and a non-zero entry. Columns of zeros have no effect.
     """
     if neighbours_only:
         high, low = np.maximum(weights[1:], weights[:-1]), np.minimum(weights[1:], weights[:-1])

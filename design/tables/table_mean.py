@@ -54,7 +54,7 @@ class TableMeanMechanism(ScalarMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of one letter."""
+        """Number of bits of one letter."""
         return self.table.bits_per_client
 
     @property

@@ -23,15 +23,15 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     dimension : int
         Number of coordinates, at least 1.
     norm : float
-        p of the L_p norm in which vectors are close, from 1 to 64, or infinity.
+        Order p of the L_p norm in which vectors are close, from 1 to 64, or infinity.
     radius : float
         Largest L_p distance of two vectors of grid points after dithering, on the table's unit scale; above 0.
 
     Returns
     -------
     Privacy
-        Pure privacy, and Rényi divergences of the whole vector; also the privacy loss for one coordinate, or if each coordinate has its own
-        bound (p = infinity), since then the worst pair of rows is the worst in each coordinate. All are computed from the table's weights.
+        Accounts of pure privacy and of Rényi divergences of the whole vector, all computed from the table's weights. For one coordinate,
+        and for p = infinity, where the worst pair of rows is the worst in each coordinate, also the account of the privacy loss.
 
     Raises
     ------

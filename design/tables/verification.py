@@ -16,11 +16,11 @@ from .table_facts import realised_epsilon
 MVU = "mvu"
 LARGEST_TOTAL_BITS = 62
 MOST_BITS = 9
-# Floats cannot average letters beyond this number.
+# Largest magnitude of a letter; floats cannot average larger letters.
 LARGEST_LETTER = 2**200
-# Powers of the metric |y - y'|**p beyond this overflow.
+# Largest power p of the metric |y - y'|**p; larger powers overflow.
 LARGEST_POWER = 64
-# The bound's recomputation is floating-point arithmetic, whose last digits depend on the machine.
+# Tolerance of the recomputed bound, since the last digits of floating-point arithmetic depend on the machine.
 BOUND_TOLERANCE = 1e-9
 
 

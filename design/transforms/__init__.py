@@ -1,1 +1,1 @@
-"""Transforms of vectors before noise: rotation, dithering, rounding, redundant frames."""
+"""Transforms of vectors before noise: rotations, rounding, sketches, redundant frames."""

@@ -1,8 +1,8 @@
 """Conditional stochastic rounding: random rounding that repeats until a norm bound holds.
 
 Every coordinate goes up or down at random. The module has algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed
-Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded
-vectors are whole numbers, too: the check needs no floating point, and is the only basis of privacy here.
+Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*. The bound and the rounded vectors are whole numbers, in squared
+steps and steps. So the check of the bound, the only basis of privacy, needs no floating point.
 """
 
 import math
@@ -20,12 +20,12 @@ from ..noise.random_words import WordsLike, word_source
 from ..noise.redraws import Redraws
 from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound, round_independently, row_blocks
 
-# A try is accepted with probability at least 1 - exp(-1/2) = 0.39: at most 2.55 tries on average.
+# Default beta. A try is accepted with probability at least 1 - exp(-1/2) = 0.39, so that a vector takes at most 2.55 tries on average.
 BETA = math.exp(-0.5)
 BOUNDS = ("published", "sharp")
-# Largest norm in steps: squared norms fit into a word of 64 bits, and neighbouring positions stay distinct.
+# Largest norm in steps, for which squared norms fit into a word of 64 bits, and neighbouring positions stay distinct.
 LARGEST_RADIUS = 2.0**31
-# Shorter vectors are rounded to numbers of 32 bits.
+# Norm in steps below which vectors are rounded to numbers of 32 bits.
 LARGEST_SHORT = 2.0**30
 # Relative excess over clip_norm that the rounding errors of clipping and rotating may cause.
 EXCESS = 1e-9
@@ -49,11 +49,11 @@ class ConditionalRounding:
     clip_norm : float
         Largest L2 norm of a vector before rounding, above 0, in the same units; below 2**31 steps.
     beta : float
-        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller bound permits longer vectors and takes fewer
-        tries: at most 1 / (1 - beta) on average.
+        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller beta permits longer vectors and takes fewer
+        tries, at most 1 / (1 - beta) on average.
     bound : str
-        ``"published"`` for proposition 26, or ``"sharp"``, which is never above it, and far below if clip_norm is less than ``granularity
-        sqrt(d) / 2``: see `largest_squared_norm`.
+        Bound on the norm (`largest_squared_norm`): ``"published"`` for proposition 26, or ``"sharp"``, which is never larger, and far
+        smaller if clip_norm is less than ``granularity sqrt(d) / 2``.
 
     Examples
     --------
@@ -93,10 +93,10 @@ class ConditionalRounding:
             c**2 + d/4 + sqrt(2 ln(1/beta)) (c + sqrt(d)/2)      and      (c + sqrt(d))**2
 
         and, as both are strict and squared norms of whole numbers are whole, the largest whole number below it. The second bound always
-        holds, as no coordinate moves by a full step. The first fails with probability at most beta: let f be the fractional part of ``|x|``
-        for a coordinate x, and b = 1 if it is rounded away from zero. Its square becomes ``x**2 + f (1 - f) + (b - f) w`` with ``w = 2
-        floor(|x|) + 1``. By Hoeffding's inequality the sum exceeds its mean, at most ``c**2 + d/4``, by t or more with probability at most
-        ``exp(-2 t**2 / sum w**2)``, and ``sum w**2 <= (2 c + sqrt(d))**2``.
+        holds, as no coordinate moves by a full step. The first fails with probability at most beta. Proof: let f be the fractional part of
+        ``|x|`` for a coordinate x, and b = 1 if it is rounded away from zero. Its square becomes ``x**2 + f (1 - f) + (b - f) w`` with ``w
+        = 2 floor(|x|) + 1``. By Hoeffding's inequality the sum exceeds its mean, at most ``c**2 + d/4``, by t or more with probability at
+        most ``exp(-2 t**2 / sum w**2)``, and ``sum w**2 <= (2 c + sqrt(d))**2``.
 
         ``"sharp"`` takes the largest values of both sums over the ball. ``x**2 + f (1 - f)``, as a function of ``u = x**2``, has the
         concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the concave envelope through the points
@@ -109,7 +109,7 @@ class ConditionalRounding:
     def norm_bound(self) -> float:
         """Largest L2 norm of a vector after rounding, in the vectors' units.
 
-        The norm is Delta_2 of the paper, and errs upward by rounding errors only.
+        The norm is Delta_2 of the paper, rounded up.
         """
         return self.granularity * math.sqrt(self.largest_squared_norm) * (1 + 1e-15)
 
@@ -123,7 +123,7 @@ class ConditionalRounding:
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 distance of a vector and the mean of its rounding; errs upward.
+        """Upper bound on the L2 distance of a vector and the mean of its rounding.
 
         In the vectors' units, and with q the `rejection_bound`, the bound is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
         `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, the bound of proposition 26: the mean of
@@ -135,12 +135,12 @@ class ConditionalRounding:
 
     @property
     def error_bound(self) -> float:
-        """Bound on a vector's expected squared L2 distance from its rounding; errs upward.
+        """Upper bound on a vector's expected squared L2 distance from its rounding.
 
-        In squared units of the vectors, the error is ``granularity**2 sum f (1 - f)`` over all tries, with f the fractional parts. The sum
-        is at most d/4, and at most ``c sqrt(d) - c**2`` if c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the
-        concave envelope ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the accepted tries it is at most ``1 / (1 - q)`` times as much, q
-        the `rejection_bound`. `expected_error` is closer to the true error if rejection is rare.
+        In squared units of the vectors, the expected error over all tries is ``granularity**2 sum f (1 - f)``, with f the fractional parts.
+        The sum is at most d/4, and at most ``c sqrt(d) - c**2`` if c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)``
+        has the concave envelope ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the accepted tries the error is at most ``1 / (1 - q)``
+        times as large, with q the `rejection_bound`. `expected_error` is closer to the true error if rejection is rare.
         """
         radius, root = self._radius, math.sqrt(self.dimension)
         steps = self.dimension / 4 if 2 * radius >= root else radius * (root - radius)
@@ -158,12 +158,12 @@ class ConditionalRounding:
     def round(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Round vectors, and draw only the rejected vectors again.
 
-        The number of draws depends on the vector: an observer of the time learns something about it.
+        The number of draws depends on the vector, so an observer of the time learns something about the vector.
 
         Parameters
         ----------
         vectors : array_like of shape (clients, dimension)
-            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9; longer ones are shortened to it.
+            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9; longer vectors are shortened to clip_norm.
         words : WordSource or numpy.random.Generator
             Source of randomness. The bound on the norm does not depend on its quality.
 

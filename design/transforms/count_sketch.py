@@ -1,6 +1,6 @@
-"""The count-mean sketch: each coordinate goes to a random bucket of each of a few rows.
+"""The count-mean sketch, which adds each coordinate to a random bucket of each row.
 
-Coordinates are added to buckets with random signs.
+A sketch has a few rows, and coordinates have random signs.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams*; as a random projection, t rows of w buckets stacked, Kane,
 Nelson 2014, *Sparser Johnson-Lindenstrauss transforms*, and Chen, Choquette-Choo, Kairouz, Suresh 2022.
@@ -21,13 +21,13 @@ from .linear_sketch import LinearSketch
 
 SCALINGS = ("isometry", "mean")
 MOST_ROWS = 2**10
-# Smallest number of coordinates hashed at a time: a megabyte of places, beside a row of buckets.
+# Smallest number of coordinates hashed at a time, whose places take a megabyte, beside a row of buckets.
 BLOCK = 2**17
-# Coordinates, or signed buckets, of short vectors added up at a time: few enough for caches.
+# Largest number of coordinates, or signed buckets, of short vectors added up at a time, so that they fit into caches.
 SIDE_BY_SIDE = 2**12
-# Rows of at most this many coordinates keep their places, in at most 64 megabytes.
+# Largest number of coordinates of rows that keep their places, in at most 64 megabytes.
 MOST_KEPT = 2**14
-# Bits of a hashed word that choose the bucket; another bit is the sign.
+# Number of bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
 HALVINGS = 60
 
@@ -36,13 +36,13 @@ HALVINGS = 60
 class CountMeanSketch(LinearSketch):
     """A count-mean sketch: t rows of w buckets, to which coordinates are added with signs.
 
-    Coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i). No matrix is stored: bucket and sign are bits of the
-    counter-based generator Philox at (seed, row, coordinate), whose words numpy promises not to change. All are independent and signs are
-    fair; the buckets' probabilities differ by at most 2**-31.
+    Coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i). The sketch stores no matrix: bucket and sign are bits
+    of the counter-based generator Philox at (seed, row, coordinate), whose words numpy promises not to change. All are independent and
+    signs are fair; the buckets' probabilities differ by at most 2**-31.
 
     Rows are scaled by 1 / sqrt(t), so that a sketch is about as long as its vector, or by 1/t, as in the paper's training, so that decoding
-    is the sum of the rows: the second scaling shortens sketches by a factor of sqrt(t), and so must be the norm that they are clipped to
-    (`length_factor`). The decoded vector is the same.
+    is the sum of the rows: the second scaling shortens sketches by a factor of sqrt(t), by which the norm that they are clipped to must be
+    shortened, too (`length_factor`). The decoded vector is the same.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class CountMeanSketch(LinearSketch):
 
         Rows of S over sqrt(t) have disjoint supports of such sizes. A bucket's number has a moment generating function of at most
         ``exp((e^s - 1) d/w)``; over w buckets the mean of the largest number is at most ``(ln w + (e^s - 1) d/w) / s`` for every s, least
-        where ``s e^s - e^s + 1 = w ln w / d``. It is at most d, in any case.
+        where ``s e^s - e^s + 1 = w ln w / d``. The number is always at most d.
         """
         load, buckets = self.dimension / self.width, math.log(self.width)
         root = bisect(lambda s: load * (s * math.exp(s) - math.expm1(s)) <= buckets, 1e-9, 50.0, HALVINGS).holds
@@ -130,8 +130,8 @@ class CountMeanSketch(LinearSketch):
     def decode_median(self, sketches: ArrayLike) -> FloatArray:
         """Return the median over rows instead of their mean (the count sketch proper).
 
-        The median is biased, and a few large coordinates hardly move it. Shapes as in `decode`; the median takes `rows` blocks of
-        coordinates of memory for each sketch.
+        The median is biased, and a few large coordinates hardly move it. The shapes are those of `decode`. The median takes memory for
+        `rows` blocks of coordinates of each sketch.
         """
         return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._medians)
 
@@ -187,7 +187,7 @@ class CountMeanSketch(LinearSketch):
 
 @lru_cache(maxsize=512)
 def _kept_places(seed: int, row: int, width: int, dimension: int) -> NDArray[np.int64]:
-    """Return the only block of a short row, which a sketch hashes for each vector."""
+    """Return the only block of a short row, which a sketch would otherwise hash for each vector."""
     ((_, places),) = _places(seed, row, width, dimension)
     places.flags.writeable = False
     return places

@@ -10,12 +10,12 @@ from ...errors import NotFiniteError
 def finite_values(name: str, values: ArrayLike) -> FloatArray:
     """Return values as a float array, or refuse any that is not a finite real number.
 
-    NaN, infinities and masks are refused.
+    The function refuses NaN, infinities and masks.
     """
     check_unmasked(name, values)
     try:
         raw = np.asarray(values)
-        # Text is not a number even if it reads like a number, nor is a date; a complex number is more than its real part.
+        # Text and dates are no numbers, even if they read like numbers; a complex number is more than its real part.
         if raw.dtype.kind in "cmMSU":
             raise TypeError(f"got an array of {raw.dtype}")
         array = raw.astype(float, copy=False)
@@ -34,7 +34,7 @@ def grid_position(values: FloatArray, interval: tuple[float, float], steps: int)
     Values outside the interval count as its nearer end.
     """
     low, high = interval
-    # The C header repeats these operations in this order: both must round alike.
+    # The C header repeats these operations in this order, since both must round alike.
     positions = np.asarray(np.maximum(values, low))
     np.minimum(positions, high, out=positions)
     # These operations change nothing on the unit interval.
@@ -50,9 +50,9 @@ def dither(positions: FloatArray, words: WordArray, steps: int) -> NDArray[np.in
     """Round grid positions, from 0 to `steps`, to a neighbouring grid point without bias.
 
     A position goes up with probability equal to the fractional part f; the variance is f (1 - f) <= 1/4 grid step squared (section 3 of
-    Chaudhuri, Guo, Rabbat 2022). Privacy never rests on the rounding: every result is a row of the table. The upper 53 bits of a uniformly
-    random word per value are compared with the fractional part; their first bits, as many as a number of 32 bits has room for, decide
-    unless they are equal.
+    Chaudhuri, Guo, Rabbat 2022). Privacy never rests on the rounding, as every result is a row of the table. The function compares the
+    upper 53 bits of a uniformly random word per value with the fractional part. Their first bits, as many as a number of 32 bits can hold,
+    decide unless they are equal.
     """
     bits = 31 - steps.bit_length()
     fixed = (positions * 2.0**bits).astype(np.int32)

@@ -13,7 +13,7 @@ from ...arguments import check_integer
 from ...arrays import FloatArray
 from .linear_sketch import LinearSketch
 
-# Largest number of entries: a gigabyte.
+# Largest number of entries, which take a gigabyte.
 MOST_ENTRIES = 2**27
 
 

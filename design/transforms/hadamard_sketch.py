@@ -23,10 +23,10 @@ OTHER_KEYS = 1 << 127
 
 @dataclass(frozen=True)
 class HadamardSketch(LinearSketch):
-    """m random rows of a randomised Hadamard matrix of D = 2^k >= d columns.
+    """A sketch by m random rows of a randomised Hadamard matrix of D = 2^k >= d columns.
 
-    Rows are drawn without replacement and scaled by 1 / sqrt(m). The sketch is slightly better than a count-mean sketch if m is a large
-    part of D: with m = D it loses nothing. It takes D log D operations.
+    Rows are drawn without replacement and scaled by 1 / sqrt(m). The sketch has a slightly smaller error than a count-mean sketch if m is a
+    large part of D, and no error for m = D. It takes D log D operations.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class HadamardSketch(LinearSketch):
     def distortion(self) -> float:
         """Expected squared error for unit vectors: ``(d - 1) (D - m) / (m (D - 1))``.
 
-        Off-diagonal entries of S^T S have that variance over d - 1; the diagonal is 1. Each entry is a mean of m of the D products of two
-        columns' entries, which add up to zero, drawn without replacement.
+        Off-diagonal entries of S^T S have this variance divided by d - 1, and diagonal entries are 1. Each entry is a mean of m of the D
+        products of two columns' entries, which add up to zero, drawn without replacement.
         """
         if self._padded == 1:
             return 0.0

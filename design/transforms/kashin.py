@@ -2,9 +2,10 @@
 
 The frame has somewhat more columns than a vector has coordinates.
 
-In a tight frame U of shape (dimension, size), U U^T = I, every vector x has many representations x = U a. Its shortest, a = U^T x, has some
-large coefficients; Kashin's has no coefficient above K / sqrt(size) times the length of x, for a constant K, so that every coefficient can
-be sent in one bit at a similar cost (Lyubarskii, Vershynin 2010, *Uncertainty principles and vector quantization*).
+In a tight frame U of shape (dimension, size), U U^T = I, every vector x has many representations x = U a. The shortest representation, a =
+U^T x, has some large coefficients; Kashin's representation has no coefficient above K / sqrt(size) times the length of x, for a constant K,
+so that every coefficient can be sent in one bit at a similar cost (Lyubarskii, Vershynin 2010, *Uncertainty principles and vector
+quantization*).
 """
 
 import math
@@ -27,9 +28,10 @@ from .vector_dithering import row_blocks
 KASHIN_CONSTANT = 1 / (0.6 * math.sqrt(0.8))
 LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
-# Projections go to a smaller box than the final box, so that a finite number of projections suffices.
+# Size of the projections' box relative to the final box; with a smaller box, a finite number of projections suffices.
 INNER_BOX = 0.93
-# The first projections go to smaller boxes: the parts beyond them show more of the direction. This saves one or two steps of four or five.
+# Relative sizes of the first projections' boxes. With smaller boxes, the parts beyond them are closer to the right direction, which saves
+# one or two steps of four or five.
 FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
 # Largest number of steps if a representation is certain; two or three are usual.
@@ -38,7 +40,7 @@ MOST_CERTAIN_STEPS = 10_000
 ROUNDING = 1e-13
 # Largest multiple of the projection's step by which coefficients move: rounding errors of the plane grow by at most this factor.
 FARTHEST = 4.0
-# Numbers processed together, half a megabyte in single precision.
+# Batch size, half a megabyte of numbers in single precision.
 BLOCK = 2**17
 
 
@@ -66,7 +68,7 @@ class TightFrame(ABC):
     @property
     @abstractmethod
     def certain_constant(self) -> float:
-        """Constant K with a representation of every vector; an upper bound.
+        """Upper bound on the constant K with which every vector has a representation.
 
         The level of the representation is K / sqrt(size) times the vector's length.
         """
@@ -92,7 +94,7 @@ class TightFrame(ABC):
     def first_coefficients(self, vectors: FloatArray, level: float) -> FloatArray:  # noqa: ARG002
         """Return coefficients from which projections to a level start.
 
-        The result has the shortest coefficients, or better ones.
+        The result has the shortest coefficients, or coefficients closer to the level.
         """
         return self.analysis(vectors)
 
@@ -102,9 +104,9 @@ class KashinFrame(TightFrame):
     """A random tight frame: random rows of a Walsh-Hadamard matrix with random signs.
 
     Rows are drawn without replacement, and all columns have the squared norm dimension / size. Both random choices matter, and both are
-    public. Consecutive rows of the matrix would repeat the same few columns over and over, which gains nothing over an orthonormal basis;
-    random signs of the rows keep any single vector, chosen without knowing the seed, from being aligned with a column. (Random signs of the
-    columns would change nothing: the sizes of coefficients stay the same.)
+    public. Consecutive rows of the matrix would repeat the same few columns, which gains nothing over an orthonormal basis; random signs of
+    the rows keep any single vector, chosen without knowing the seed, from being aligned with a column. (Random signs of the columns would
+    have no effect, as the sizes of coefficients would stay the same.)
 
     Attributes
     ----------
@@ -226,17 +228,18 @@ def kashin_representation(vectors: FloatArray, frame: TightFrame, level: float) 
     """Represent vectors by coefficients of at most a level above 0.
 
     Vectors have the shape (clients, dimension), the level is in their units, and the representation is exact unless a vector is scaled
-    down. The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, the search cuts coefficients off to a
-    smaller box (`INNER_BOX`), projects them to the plane, and moves on in that direction, in turns, until they lie in the full box. Moving
-    on, by the squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for
-    affine-convex feasibility problems*), halves the steps; random rows take the first steps for smaller boxes, in single precision.
-    Lyubarskii and Vershynin's own algorithm adds up the cut-off parts at levels that fall by eta = 0.4; it does not cut again what it has
-    added, and with these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented, while the projections represent all.
+    down. The coefficients with U a = x form a plane, and the coefficients below the level form a box. Starting from U^T x, the search
+    repeats three moves until the coefficients lie in the full box. It clips coefficients to a smaller box (`INNER_BOX`), projects them to
+    the plane, and moves on in that direction. The last move is by the squared distance to the box over the squared distance to the
+    projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex feasibility problems*), and halves the number of
+    steps; random rows take the first steps for smaller boxes, in single precision. Lyubarskii and Vershynin's own algorithm adds up the
+    cut-off parts at levels that fall by eta = 0.4; it does not clip the added parts again, and with these frames at K = 1.86 it leaves most
+    vectors of 1000 dimensions unrepresented, while the projections represent all.
 
     At the level ``certain_constant / sqrt(size)`` times the largest length, or above, every vector is represented. Either its shortest
     coefficients are within the level, or it has coefficients c in the smaller box: a step lowers the squared distance from c by at least
-    the squared distance from that box, which is above ``((1 - INNER_BOX) level)**2`` as long as a coefficient is above the level. So steps
-    end.
+    the squared distance from that box, which is above ``((1 - INNER_BOX) level)**2`` as long as a coefficient is above the level. So the
+    number of steps is finite.
 
     Below that level a vector may have no representation, and then no quantiser at the level is unbiased for it: every frame of random rows
     has a few such directions, to which no vector chosen without knowing the seed is close. The search scales such a vector down, by at most
@@ -258,7 +261,7 @@ def kashin_representation(vectors: FloatArray, frame: TightFrame, level: float) 
 
 
 def kashin_blocks(vectors: FloatArray, frame: TightFrame, level: float) -> Iterator[tuple[slice, KashinRepresentation]]:
-    """Yield the representation of a few vectors at a time, with their place.
+    """Yield the representation of a few vectors at a time, with the vectors' rows.
 
     Memory may not hold the coefficients of all vectors.
     """
@@ -290,7 +293,7 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
         if not waiting.size:
             return KashinRepresentation(coefficients, scales)
         if step == MOST_EXTRAPOLATIONS and not certain:
-            # If a representation may not exist, plain projections end closer to a representation.
+            # If a vector may have no representation, plain projections end closer to the level.
             current = coefficients[waiting]
         _approach(current, frame, INNER_BOX * level, FARTHEST if certain or step < MOST_EXTRAPOLATIONS else 1.0)
         outside = _largest(current) > level
@@ -300,8 +303,8 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
         raise ConvergenceError(
             f"largest Kashin coefficient must be at most {level:g}, got {_largest(current).max():g} after {most_steps} steps"
         )
-    # If the projections increased the largest coefficient, the shortest coefficients replace them, whose values are at most sqrt(dimension
-    # / size).
+    # If the projections increased the largest coefficient, the search uses the shortest coefficients instead, whose values are at most
+    # sqrt(dimension / size).
     shortest = coefficients[waiting]
     largest, largest_shortest = _largest(current), _largest(shortest)
     better = largest <= largest_shortest
@@ -315,10 +318,11 @@ def _free_parts(spectra: FloatArray, frame: KashinFrame, level: float) -> FloatA
     """Return the first steps' additions to the transforms of shortest coefficients.
 
     The steps are those of `_approach`, in single precision, and the additions are 0.0 on the frame's rows. The plane's directions lie off
-    the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the inverse transform.
+    the frame's rows: a move is the transform of the excess off these rows, and Parseval's identity gives its length before the inverse
+    transform.
     """
     free = frame.free.astype(np.float32)
-    # In units of the level, values too large for single precision are left to double precision.
+    # Values that are too large for single precision, in units of the level, are left to double precision.
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         current = (spectra * (1 / level)).astype(np.float32)
         for box in FIRST_BOXES:

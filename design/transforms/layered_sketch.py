@@ -1,6 +1,6 @@
 """Separate sketches of a model's layers.
 
-A layer of large updates can be compressed less than the others.
+A layer of large updates can be compressed less than other layers.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from .linear_sketch import LinearSketch
 class LayeredSketch(LinearSketch):
     """Sketches of consecutive parts of a vector, one after the other.
 
-    The sketches follow appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022. For an unknown vector the worst layer counts
-    (`distortion`); the `compression_error` of a given vector may be far less.
+    The sketches follow appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022. The worst layer determines the `distortion` for an
+    unknown vector; the `compression_error` of a given vector may be far less.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class LayeredSketch(LinearSketch):
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """Sum of the layers' bounds, which is above the mean of the largest."""
+        """Sum of the layers' bounds, which exceeds the mean of the largest squared norm."""
         return sum(layer.squared_operator_norm_bound for layer in self.layers)
 
     @property

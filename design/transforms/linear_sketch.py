@@ -1,9 +1,9 @@
 """Linear sketches: random maps to fewer coordinates, from a public seed.
 
-Sketches keep squared lengths on average, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased
-estimate of x, with the error `distortion`. Sketches of several clients by the same S add up, so that they can be summed in secret and
-decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*). Vectors must not depend on the seed.
+Sketches keep squared lengths on average, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed. So S^T S x is an
+unbiased estimate of x, with the error `distortion`. Sketches of several clients by the same S add up, so that they can be summed in secret
+and decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private
+Federated Learning*). Vectors must not depend on the seed.
 """
 
 import math
@@ -33,7 +33,7 @@ class LinearSketch(ABC):
     dimension : int
         Number of coordinates of the vectors.
     seed : int
-        Public seed, from 0 to 2**128 - 1: clients and server use the same seed, and another seed each round.
+        Public seed, from 0 to 2**128 - 1. Clients and server use the same seed, and a new seed in each round.
     """
 
     dimension: int
@@ -55,7 +55,7 @@ class LinearSketch(ABC):
     @property
     @abstractmethod
     def squared_operator_norm_bound(self) -> float:
-        """Bound on ``E[max ||S^T y||**2]`` over all y of length 1; errs upward.
+        """Upper bound on ``E[max ||S^T y||**2]`` over all y of length 1.
 
         For y that does not depend on S, the mean of ``||S^T y||**2`` is d/m.
         """
@@ -94,12 +94,12 @@ class LinearSketch(ABC):
         """Factor by which decoding multiplies the variance of independent noise.
 
         The noise does not depend on S and has the same variance in each coordinate. The factor is d/m, as columns have length 1 on average,
-        over the square of `length_factor`.
+        divided by the square of `length_factor`.
         """
         return self.dimension / self.sketch_dimension / self.length_factor**2
 
     def excess_probability(self, factor: float) -> float:
-        """Return a bound on the probability of a long sketch; errs upward.
+        """Return an upper bound on the probability of a long sketch.
 
         The sketch is longer than `factor`, above 1, times its average. The bound is Chebyshev's inequality for ``||S x||**2``, whose mean
         is ``||x||**2``.
@@ -130,7 +130,7 @@ class LinearSketch(ABC):
 
         The operator's shape is (sketch_dimension, dimension).
         """
-        # scipy is imported here: sketches rarely need it, and it loads slowly.
+        # The import of scipy is local, as sketches rarely need scipy, and it loads slowly.
         from scipy.sparse.linalg import LinearOperator
 
         shape, square = (self.sketch_dimension, self.dimension), self.length_factor**2
@@ -175,27 +175,27 @@ class IdentitySketch(LinearSketch):
 
     @property
     def sketch_dimension(self) -> int:
-        """Number of coordinates of a sketch: the dimension."""
+        """Number of coordinates of a sketch, the dimension."""
         return self.dimension
 
     @property
     def distortion(self) -> float:
-        """Expected squared error of compression: 0.0."""
+        """Expected squared error of compression, which is 0.0."""
         return 0.0
 
     @property
     def length_variance(self) -> float:
-        """Variance of squared lengths: 0.0."""
+        """Variance of squared lengths, which is 0.0."""
         return 0.0
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """Squared operator norm of the identity: 1.0."""
+        """Squared operator norm of the identity, which is 1.0."""
         return 1.0
 
     @property
     def operator_norm_bound(self) -> float:
-        """Operator norm of the identity: 1.0."""
+        """Operator norm of the identity, which is 1.0."""
         return 1.0
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:

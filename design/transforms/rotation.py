@@ -1,8 +1,8 @@
 """Random rotations with a public seed, after which no coordinate of a vector is large.
 
-Rotations keep the length and remove peaks. There are two kinds. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and
-pads to a power of two; `RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated
-Learning with Secure Aggregation*), pads by at most one coordinate.
+Rotations keep the length and remove peaks. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and pads to a power of
+two; `RandomisedFourier` is the rotation of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated Learning
+with Secure Aggregation*), pads by at most one coordinate.
 """
 
 import math
@@ -44,8 +44,8 @@ class Rotation(Protocol):
     def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
         """Rotate finite vectors, and overwrite the padded rows that hold them.
 
-        Vectors are the first coordinates of rows of `padded_dimension`, which are overwritten. The method returns the result; if the result
-        needs an array of its own, the method uses `out`, of the same shape, which saves the time of a new array.
+        Vectors are the first coordinates of rows of `padded_dimension`. The method returns the result. A result that needs another array
+        takes `out`, of the same shape, which saves the time of a new array.
         """
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
@@ -57,7 +57,7 @@ class Rotation(Protocol):
 
 
 def rotation_of(kind: str, dimension: int, seed: int) -> Rotation:
-    """Return a rotation of one of the `ROTATIONS`."""
+    """Return a rotation of one of the kinds in `ROTATIONS`."""
     return _KINDS[check_choice("rotation", kind, ROTATIONS)](dimension, seed)
 
 
@@ -140,15 +140,15 @@ class RandomisedHadamard:
 class RandomisedFourier:
     """Random phases of paired coordinates, and the unitary discrete Fourier transform.
 
-    A vector of d coordinates becomes d / 2 complex numbers, each multiplied by an independent phase that is uniform on the
-    circle; real and imaginary parts of the transform are the rotated coordinates. An odd dimension is padded by one zero.
+    A vector of d coordinates becomes d / 2 complex numbers, each multiplied by an independent phase that is uniform on the circle; real and
+    imaginary parts of the transform are the rotated coordinates. A zero pads an odd dimension.
 
     Attributes
     ----------
     dimension : int
         Number of coordinates of the vectors, from 1 to 2**31.
     seed : int
-        Public seed, from 0 to 2**128 - 1: clients and server use the same seed.
+        Public seed, from 0 to 2**128 - 1; clients and server use the same seed.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class RandomisedFourier:
 
 
 def flattened_bound(padded_dimension: int, norm: float, failure_probability: float) -> float:
-    """Return a probable bound on every coordinate of a rotated vector; errs upward.
+    """Return a probable upper bound on every coordinate of a rotated vector.
 
     The bound holds with high probability over the seed. A rotated coordinate is a sum of independent terms of mean zero, so that for every
     s the mean of ``exp(s z)`` is at most ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for

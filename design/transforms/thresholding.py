@@ -1,11 +1,11 @@
-"""Thresholding of the noisy sum of sketches with a memory, and of clients' vectors.
+"""Thresholding of noisy sums of sketches, with a memory, and of clients' vectors.
 
 `threshold_with_memory` follows appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022 (*The Fundamental Price of Secure Aggregation in
 Differentially Private Federated Learning*): the server zeroes small coordinates of the secure sum, and adds them to the next round's sum.
-The sum is private already, so that guarantees stay the same.
+The sum is private before the thresholding, so that guarantees stay the same.
 
-`keep_largest` is not in that paper: each client's vector loses coordinates before the sketch, without a memory. Its result is not private.
-A client's vector does not get longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its noise
+`keep_largest` is not in that paper: it zeroes coordinates of each client's vector before the sketch, without a memory. Its result is not
+private. No layer of a client's vector gets longer, so that the clip norm holds as before. The error adds to that of a sketch and its noise
 by the triangle inequality: the error of the mean of all clients is at most the mean of the clients' errors.
 """
 
@@ -44,8 +44,8 @@ class RememberedSum:
 def threshold_with_memory(values: ArrayLike, memory: ArrayLike, threshold: float) -> RememberedSum:
     """Add the memory to a sum, zero small coordinates, and remember them (error feedback).
 
-    Rounds lose nothing: the kept sums of all rounds and the last memory add up to the sum of all values. In the next round the memory must
-    meet a sum of the same sketch.
+    No part of a sum is lost, as the kept sums of all rounds and the last memory add up to the sum of all values. The sum of the next round
+    must be of the same sketch.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class ThresholdedVectors:
 
     @property
     def mean_error_bound(self) -> float:
-        """Bound on the L2 norm of the zeroed part of all vectors' mean; errs upward.
+        """Upper bound on the L2 norm of the zeroed part of all vectors' mean.
 
         The bound is the mean of the vectors' errors.
         """

@@ -1,7 +1,7 @@
 """Dithering of vectors: unbiased rounding to grid points, with a bound on the norm.
 
-Positions are signed, in grid steps, and zero is a grid point. Privacy rests on the norm of the rounded vectors. They are whole numbers,
-and their norm is checked after rounding, so that no floating-point error can harm it.
+Positions are signed, in grid steps, and zero is a grid point. Privacy rests on the norm of the rounded vectors. Rounded vectors are whole
+numbers, and their norm is checked after rounding, so that no floating-point error can harm privacy.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray, IntegerArray
 from ..noise.redraws import Redraws
 
-# A source returns the requested number of values, uniform in [0, 1).
+# A source is a function that returns the requested number of values, uniform in [0, 1).
 UniformSource = Callable[[int], FloatArray]
 
 # Relative slack for the rounding errors of a sum of p-th powers. A term is a quotient to a power of at most 64, 68 units (see
-# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of the slack. An accepted
-# vector is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam
-# noise allow for.
+# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160. Together, these errors are a quarter of the
+# slack. An accepted vector is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the
+# sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
-# Coordinates processed at a time, a quarter of a megabyte.
+# Number of coordinates processed at a time, a quarter of a megabyte.
 BLOCK = 2**15
-# Coordinates for which words are drawn at a time, one each: an eighth of a megabyte.
+# Number of coordinates, each with one word, for which words are drawn at a time: an eighth of a megabyte.
 PIECE = 2**14
 
 
@@ -64,7 +64,7 @@ def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
     order = np.argsort(keys, axis=1, kind="stable")
     reached = np.floor(np.take_along_axis(fractions, order, axis=1).cumsum(axis=1) + uniforms[:, None]).astype(np.int32)
     up = np.diff(reached, axis=1, prepend=np.int32(0))
-    # Rounding errors of the running sums could pass two whole numbers.
+    # A coordinate goes up by at most one step, although rounding errors of the running sums could pass two whole numbers.
     steps = np.empty_like(floors)
     np.put_along_axis(steps, order, np.minimum(up, 1), axis=1)
     floors += steps
@@ -84,7 +84,7 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
 def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
     """Round as `independent_rounding`, in place."""
     lower = np.floor(positions)
-    # Rounding keeps both differences' signs: a coordinate goes up exactly if the uniform number is below the fractional part.
+    # Rounding keeps the signs of both differences, so a coordinate goes up exactly if the uniform number is below the fractional part.
     positions -= lower
     positions -= uniforms
     np.ceil(positions, out=positions)
@@ -116,7 +116,7 @@ def inside(rounded: IntegerArray, norm: float, bound: float) -> NDArray[np.bool_
 def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, bound: float) -> IntegerArray:
     """Round systematically, and toward zero where floating-point errors break the bound.
 
-    The bound holds without such errors. Rounding toward zero is biased, and lengthens no vector. It has a probability below 1e-13 for 128
+    The bound holds without such errors. Rounding toward zero is biased, and lengthens no vector. Its probability is below 1e-13 for 128
     coordinates, the error of their running sums.
 
     Parameters
@@ -126,7 +126,7 @@ def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, b
     uniforms : ndarray of shape (clients,)
         One number per client, uniform in [0, 1).
     norm : float
-        p of the L_p norm, finite.
+        Order p of the L_p norm, finite.
     bound : float
         Bound of `quietbits.solvers.divergences.dithered_norm.rounded_norm_bound` for the positions' ball, in steps.
     """
@@ -141,8 +141,8 @@ def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniform
     """Round independently, again and again until the norm is at most the bound.
 
     The method is that of section 4.1 of Chaudhuri, Guo, Rabbat 2022. Accepted vectors have a small bias toward shorter vectors. The number
-    of rounds depends on the vector: an observer of the time learns something about it. Rounded vectors must lie in the ball with a
-    probability well above 0: the function gives up after 10**5 rejections in a row.
+    of rounds depends on the vector, so an observer of the time learns something about the vector. Rounded vectors must lie in the ball with
+    a probability well above 0, since the function raises an error after 10**5 rejections in a row.
     """
     rounded = np.empty(positions.shape, dtype=np.int64)
     waiting = np.arange(len(positions))

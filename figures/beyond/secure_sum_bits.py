@@ -35,7 +35,7 @@ from ..point import Point
 
 ADJACENCY = "replace-one"
 POPULATION = "sphere"
-# Bits of an uncompressed coordinate: single-precision floating point.
+# Number of bits of an uncompressed coordinate, a single-precision floating-point number.
 UNCOMPRESSED_BITS = 32
 PUBLISHED = "cpSGD, as published"
 # Mechanisms of the registry, by the name of their series in pictures.
@@ -48,7 +48,7 @@ SERIES: Mapping[str, str] = MappingProxyType(
         "Poisson-binomial": "poisson-binomial",
     }
 )
-# A message of the Poisson-binomial mechanism has at least this many coordinates for each coordinate of the vector.
+# Least number of coordinates of a Poisson-binomial message per coordinate of the vector.
 COEFFICIENTS = 2
 QUICK: Mapping[str, Any] = MappingProxyType(
     {"clients": (1000,), "dimension": 128, "bits": (*range(8, 17), 18, 20, 22), "simulated_bits": (13, 16, 20), "repetitions": 2}
@@ -108,7 +108,7 @@ class SumProblem:
             return None
 
     def realised_epsilon(self, mechanism: SecureSumMechanism) -> float:
-        """Return epsilon by the account that calibrated the mechanism; errs upward."""
+        """Return epsilon, an upper bound by the account that calibrated the mechanism."""
         account = "theorem-1" if self.series == PUBLISHED else None
         return mechanism.privacy().epsilon(self.delta, ADJACENCY, account=account)
 
@@ -119,14 +119,14 @@ class SumProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class SumPoint(Point):
-    """A series at a number of bits: calibrated, with predicted and simulated errors.
+    """A calibrated series at a number of bits, with predicted and simulated errors.
 
     Attributes
     ----------
     problem : SumProblem
         Series, clients and guarantee.
     bits : int
-        Bits of a message's coordinate, 2 to 55.
+        Number of bits of a message's coordinate, 2 to 55.
     simulated : bool
         Whether rounds are simulated; points at the fewest bits are always simulated.
     repetitions : int
@@ -145,7 +145,7 @@ class SumPoint(Point):
 
     @property
     def design(self) -> SumProblem:
-        """The series: all its points need its fewest bits."""
+        """The series, whose points all need its fewest bits."""
         return self.problem
 
     def prepare(self, _: Path | None) -> int:
@@ -153,11 +153,11 @@ class SumPoint(Point):
         return self.problem.fewest_bits()
 
     def run(self, prepared: int) -> list[dict[str, Any]]:
-        """Return one row, or none if the bits are too few or exceed those of an uncompressed vector.
+        """Return a row, or none if the bits are too few or exceed those of an uncompressed vector.
 
         Errors are squared L2 distances, in squared radii of the ball. ``bits_per_coordinate`` is the length of a message over the dimension
-        of the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the mean's largest
-        variance; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
+        of the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` are upper bounds; ``worst_mean_variance`` is the mean's
+        largest variance; ``central_squared_error`` is the error of a trusted server's Gaussian noise. ``measured_squared_error``, with
         ``standard_error``, and ``predicted_squared_error`` at the same vectors are means over ``rounds`` simulated rounds, and
         ``wrapped_coordinates`` counts wrapped coordinates in all rounds. These columns are NaN without simulated rounds.
         """
@@ -288,7 +288,7 @@ def sum_tasks(seed: int, quick: bool) -> list[SumPoint]:
 
 
 def _with_most_bits(frame: pd.DataFrame, names: Sequence[str]) -> "pd.Series[float]":
-    """Return largest variances at the most bits over a trusted server's error, by clients."""
+    """Return largest variances at the most bits over the trusted server's error, by clients."""
     own = frame[frame["series"].isin(names)].dropna(subset=["worst_mean_variance"])
     most = own.loc[own.groupby(["series", "clients"])["bits_per_coordinate"].idxmax()]
     ratio: pd.Series[float] = most["worst_mean_variance"] / most["central_squared_error"]

@@ -1,4 +1,4 @@
-"""Slack of cpSGD's Theorem 1: its epsilon over the exact epsilon, for binomial noise.
+"""Slack of cpSGD's Theorem 1 for binomial noise: its epsilon divided by the exact epsilon.
 
 The figure goes beyond the paper, whose authors leave a better account to future work.
 """
@@ -30,7 +30,7 @@ TRIALS = tuple(round(10 ** (thirds / 3)) for thirds in range(6, 25))
 SCALES = (1.0, 0.1, 0.01)
 MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN})
 EXACT_LINE = (0, (1, 1))
-# Larger epsilons are useless as privacy parameters.
+# Largest shown epsilon, as larger epsilons are useless as privacy parameters.
 LARGEST_EPSILON = 30.0
 RATIOS = (1, 1.5, 2, 2.5, 3, 4, 5)
 

@@ -38,7 +38,7 @@ DELTA = 1e-6
 EPSILONS = (0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
 QUICK_EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 THEOREM_SCALES = (1.0, 0.1, 0.01, 0.001)
-# The smallest scale already makes binomial noise as good as Gaussian noise; a smaller scale would only take longer.
+# Scales of binomial noise. The smallest scale makes binomial noise as good as Gaussian noise; smaller scales would only take longer.
 EXACT_SCALES = (1.0, 0.1, 0.01)
 MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN, 0.001: BLUE})
 ANALYTIC_LOOK: Mapping[str, Any] = MappingProxyType({"color": "black", "linestyle": "-", "linewidth": 0.9, "marker": ""})
@@ -77,9 +77,9 @@ class NoisePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the noise.
 
-        ``realised_epsilon`` errs upward, and is infinite where the accounting proves nothing; ``noise_squared_error`` is the noise's
-        variance, in squared units of the number; ``condition_binds`` states that a trial less breaks the condition of Theorem 1, or leaves
-        the ends of the support more likely than delta; ``certified_error`` is `unbiased_error_bound`.
+        ``realised_epsilon`` is an upper bound, and infinite where the accounting proves nothing; ``noise_squared_error`` is the noise's
+        variance, in squared units of the number; ``condition_binds`` states whether one trial fewer breaks the condition of Theorem 1, or
+        makes the ends of the support likelier than delta; ``certified_error`` is `unbiased_error_bound`.
 
         Raises
         ------
@@ -156,11 +156,11 @@ class NoisePoint(Point):
 def unbiased_error_bound(epsilon: float, delta: float) -> float:
     """Return a lower bound on the variance of unbiased private estimates of a number in [0, 1].
 
-    The bound is on the larger of the variances at both ends, and errs downward. Every (epsilon, delta)-private mechanism post-processes
-    four letters (Kairouz, Oh, Viswanath 2015, theorem 3.1): with probability delta a letter that reveals the number, and otherwise
-    randomised response. Letters 1/2 +- u and 1/2 +- v are unbiased if delta u + (1 - delta) t v = 1/2, t = tanh(epsilon / 2). The least
-    second moment is at v = t u, and estimating from the letters with further randomness adds to it: the mean of the two variances is at
-    least 1 / (4 (delta + (1 - delta) t^2)) - 1 / 4, and so is the variance of noise that does not depend on the number.
+    The lower bound is on the larger of the variances at both ends. Every (epsilon, delta)-private mechanism post-processes four letters
+    (Kairouz, Oh, Viswanath 2015, theorem 3.1): with probability delta the letter reveals the number, and otherwise it is randomised
+    response. Letters 1/2 +- u and 1/2 +- v are unbiased if delta u + (1 - delta) t v = 1/2, t = tanh(epsilon / 2). The least second moment
+    is at v = t u, and estimating from the letters with further randomness adds to it: the mean of the two variances is at least 1 / (4
+    (delta + (1 - delta) t^2)) - 1 / 4, and so is the variance of noise that does not depend on the number.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "Gaussian, pld": "Gaussian, privacy loss",
     }
 )
-# Look of the noise of the paper's DP-FedAvg.
+# Mark of the noise of the paper's DP-FedAvg.
 NOISE_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.8})
 # Share of a row's height over which the marks of accounts spread, and half the length of the line for the paper's epsilon.
 SPREAD, REACH = 0.64, 0.42
@@ -128,7 +128,7 @@ def reference_table(rows: pd.DataFrame) -> pd.DataFrame:
 def gaussian_over_published(frame: pd.DataFrame) -> "pd.Series[float]":
     """Return the Gaussian sum's epsilons over those of DP-REC's theorem, as drawn.
 
-    Infinite epsilons are replaced by those at the fewest sufficient bits.
+    Epsilons at the fewest sufficient bits replace infinite epsilons.
     """
     drawn = frame.assign(drawn=frame["epsilon"].where(np.isfinite(frame["epsilon"]), frame["epsilon_at_minimum_bits"]))
     gaussian, published = (drawn[drawn["account"] == name] for name in ("Gaussian, pld", "DP-REC, published"))

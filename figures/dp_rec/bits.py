@@ -30,11 +30,11 @@ from ..entry import FigureEntry
 from ..findings import Finding, ratios
 from ..point import Point
 
-# Slopes are fitted where the leading term of the bias is at most this.
+# Largest leading term of the bias at the bits to which slopes are fitted.
 SMALL_BIAS = 0.01
 MOST_SEEDS = 10**7
 CLIP_RATIOS, DIMENSIONS, BITS = (0.5, 1.0, 1.5, 2.0), (1, 16), range(17)
-# Bits at which shared samples are also drawn, and the number of lists of samples.
+# Numbers of bits at which shared samples are also drawn, and number of lists of samples.
 MEASURED_BITS, SEEDS, QUICK_SEEDS = (2, 5, 8), 1000, 200
 # Marks of the clip ratios, in their order.
 MARKS: tuple[Mark, ...] = (BLUE, GREEN, PURPLE, VERMILION, SKY, ORANGE)
@@ -49,7 +49,7 @@ class MeasuredMessage:
     Attributes
     ----------
     relative_bias, relative_bias_error : float
-        Share of the update that is missing from the expectation of a decoded message, and its standard error.
+        Missing share of the update in the expectation of a decoded message, and its standard error.
     squared_error, squared_error_error : float
         Expected squared distance of a decoded message from the update, over sigma**2, and its standard error.
     """
@@ -63,8 +63,8 @@ class MeasuredMessage:
 def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: int, rng: np.random.Generator) -> MeasuredMessage:
     """Average the coder's messages for an update over many lists of shared samples.
 
-    The coder's own weights are used. Only the bias due to normalised weights is averaged: without normalisation, ``sum_k ratio_k sample_k /
-    K`` has no bias at all, and it varies much more.
+    The weights are those of the coder. The average shows the bias from normalised weights: without normalisation, ``sum_k ratio_k sample_k
+    / K`` has no bias, and a much larger variance.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: i
     dimension : int
         Length of the update.
     group_bits : int
-        Bits of the group, 1 to 20.
+        Number of bits of the group, 1 to 20.
     seeds : int
         Number of lists, from 2.
     rng : numpy.random.Generator
@@ -101,14 +101,14 @@ def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: i
 
 @dataclass(frozen=True, kw_only=True)
 class BiasPoint(Point):
-    """A message of a group: its computed error, and its measured error if there are seeds.
+    """A message of a group, with its computed error, and its measured error if there are seeds.
 
     Attributes
     ----------
     clip_ratio : float
         Norm of the update over sigma; the Rényi divergences of the two Gaussian distributions that are coded are a c^2 / 2 at order a.
     dimension, group_bits : int
-        Coordinates and bits of the group.
+        Number of coordinates and number of bits of the group.
     seeds : int
         Number of lists of shared samples to draw, from 2; 0 for none.
     lost : float
@@ -124,10 +124,10 @@ class BiasPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with bias and error.
 
-        ``relative_bias`` is exact, the share of the update that is missing, and ``leading_bias`` is exp(c^2) / 2**group_bits.
-        ``squared_error`` is exact too, over sigma**2, and tends to the dimension, the error of the distribution that is coded;
-        ``relative_error`` and ``floor`` are these two over the update's squared norm, c^2 sigma^2. ``lemma_bits`` are lemma 2's, of one
-        message, at ``lost``.
+        ``relative_bias`` is the exact missing share of the update, and ``leading_bias`` is exp(c^2) / 2**group_bits. ``squared_error`` is
+        exact, in units of sigma**2, and tends to the dimension, the error of the coded distribution; ``relative_error`` and ``floor`` are
+        these two numbers over the update's squared norm, c^2 sigma^2. ``lemma_bits`` is the number of bits of one message by lemma 2, at
+        ``lost``.
         """
         law = resampled_moments(self.clip_ratio, 1 << self.group_bits)
         squared_error = law.squared_error + self.dimension - 1
@@ -262,7 +262,7 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
 
 
 def _bias_by_bit(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return the ratio of the exact bias when one bit is added, at the same clip ratio."""
+    """Return the factor by which another bit changes the exact bias, at the same clip ratio."""
     exact = frame.drop_duplicates(["clip_ratio", "group_bits"])
     fewer = exact.assign(group_bits=exact["group_bits"] + 1)
     return ratios(exact, fewer, ("clip_ratio", "group_bits"), "relative_bias")

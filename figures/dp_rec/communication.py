@@ -1,7 +1,7 @@
 """Bytes of DP-REC's published federations, beside the paper's totals and other schemes.
 
 The paper is Triastcyn, Reisser, Louizos 2021. Clients, messages of a round, rounds, models, groups and 7 bits of a group are the paper's.
-The length of a seed, 32 bits, and the sizes of the two convolutional networks are inferred: they reproduce the reported totals.
+The length of a seed, 32 bits, and the sizes of the two convolutional networks are inferred from the reported totals.
 """
 
 import math
@@ -37,7 +37,7 @@ BITS_PER_GROUP, COUNTED_SEED_BITS = 7, 32
 FLOAT_BYTES = 4
 GIB = 2**30
 UNCOMPRESSED, COUNTED = "uncompressed", "DP-REC, as the paper counts"
-# Bits of a coordinate on the way up.
+# Number of bits of a coordinate of a message to the server.
 SECURE_SUMS = {"discrete Gaussian, 16 bits": 16, "discrete Gaussian, 12 bits": 12}
 # Schemes by whether all clients hold the first model.
 PACKAGES = {"DP-REC, first model public": True, "DP-REC, first model sent": False}
@@ -79,7 +79,7 @@ class Federation:
     published : tuple of PublishedTotal
         The paper's totals of the training.
     variant : str
-        Distinguishes trainings on the same data.
+        Name that distinguishes trainings on the same data.
     rounds_instead : int or None
         Number of rounds, if it differs from DP-REC's main training.
     """
@@ -118,17 +118,17 @@ class Federation:
 
     @property
     def model_bytes(self) -> int:
-        """Bytes of the parameters in float32."""
+        """Number of bytes of the parameters in float32."""
         return FLOAT_BYTES * self.parameters
 
     @property
     def counted_bits(self) -> int:
-        """Bits of a message by the paper's count."""
+        """Number of bits of a message by the paper's count."""
         return BITS_PER_GROUP * self.groups + COUNTED_SEED_BITS
 
     @property
     def message_bytes(self) -> int:
-        """Bytes of a message of this package: a 64-bit seed, and seven bits for each group.
+        """Number of bytes of a message: a 64-bit seed, and seven bits for each group.
 
         The bits are padded to whole bytes.
         """
@@ -184,7 +184,7 @@ FEDERATIONS = (
 
 @dataclass(frozen=True)
 class CountedBytes:
-    """Bytes of a training by the paper's count, in expectation over its participants.
+    """Number of bytes of a training by the paper's count, in expectation over its participants.
 
     The count excludes packages and padding.
     """
@@ -219,17 +219,17 @@ def counted_bytes(federation: Federation) -> CountedBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class CommunicationPoint(Point):
-    """A training whose bytes are counted, by a scheme.
+    """A training whose bytes are counted for a scheme.
 
     Attributes
     ----------
     federation : Federation
         The training.
     scheme : str
-        ``"uncompressed"``: parameters in float32 to and from each draw of each round; ``"discrete Gaussian, 16 bits"`` or 12: that many for
-        a coordinate up, and parameters down; ``"DP-REC, as the paper counts"``: `counted_bytes`; ``"DP-REC, first model public"`` or
-        ``"sent"``: lengths of the messages and packages that are made here, for participants that are simulated. The server's optimiser is
-        plain SGD, so that a model is its parameters; one that remembers moments makes models two or three times as long.
+        Scheme of messages: ``"uncompressed"``, parameters in float32 to and from each draw of each round; ``"discrete Gaussian, 16 bits"``
+        or 12 bits of a coordinate up, and parameters down; ``"DP-REC, as the paper counts"``, by `counted_bytes`; ``"DP-REC, first model
+        public"`` or ``"sent"``, by the lengths of this package's messages and packages, for simulated participants. The server's optimiser
+        is plain SGD, so that a model is its parameters; an optimiser with moments makes models two or three times as long.
     """
 
     federation: Federation
@@ -240,7 +240,7 @@ class CommunicationPoint(Point):
 
         ``total_gib`` counts both directions and stands beside the paper's ``paper_gib``. ``compression`` is the ratio of ``uncompressed``
         bytes to the scheme's bytes; ``packages``, ``full_models`` and ``replayed_messages`` are those of simulated participants. Adjacency
-        and trust model are those of DP-REC's promise, on which bytes do not depend.
+        and trust model are those of DP-REC's guarantee, on which bytes do not depend.
 
         Examples
         --------
@@ -374,7 +374,7 @@ def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> N
 
 
 def _factor(value: float) -> str:
-    """Return a factor of compression, rounded down; small factors have a decimal."""
+    """Return a factor of compression as text, rounded down; small factors have a decimal."""
     return rounded_down(value, 2) if value < 10 else _thousands(int(value))
 
 

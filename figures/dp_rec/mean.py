@@ -1,8 +1,8 @@
-"""DP-REC's error of a mean: against bits, the clip ratio, and epsilon.
+"""DP-REC's error of a mean against bits, the clip ratio, and epsilon.
 
 The setting is that of Triastcyn, Reisser, Louizos 2021, section D.2: 200 dimensions, 10 000 clients, one bit, a prior at zero and a better
-prior at 1 / sqrt(200) in every coordinate. The paper does not state clip ratios and norms, which are chosen here, and has no settings of
-more bits.
+prior at 1 / sqrt(200) in every coordinate. The paper does not state clip ratios and norms, which this figure chooses, and has no settings
+of more bits.
 
 
 """
@@ -55,9 +55,9 @@ ZERO, EQUAL, GROUPED, SQKR, PRIVUNIT, MMRC = (
 )
 LOCAL = (SQKR, PRIVUNIT, MMRC)
 ADJACENCY = "add-or-remove-one"
-# Clip norm around the prior at 1 / sqrt(d): the distance of the farther half of the vectors from it.
+# Clip norm around the prior at 1 / sqrt(d), which is the distance of the farther half of the vectors.
 EQUAL_CLIP_NORM = math.sqrt(2 - math.sqrt(2))
-# Groups of private messages, and bits of each group.
+# Number of groups of private messages, and bits of each group.
 GROUPS, GROUP_BITS = 6, 7
 CLIENTS, DIMENSION, REPETITIONS, SQKR_REPETITIONS = 10_000, 200, 6, 4
 QUICK: Mapping[str, Any] = MappingProxyType(
@@ -78,7 +78,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, EQUAL: GREEN, GROUPED:
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
 CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8, "linestyle": ""})
-# The paper's approximate errors: with a poor prior, SQKR with one bit, and with a better prior.
+# Approximate errors in the paper: with a poor prior, of SQKR with one bit, and with a better prior.
 PAPER_CLIENTS = 10_000
 PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR": 0.07, "better prior": 0.03})
 
@@ -87,8 +87,8 @@ PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR":
 class MeanSetting:
     """A mechanism on the paper's vectors.
 
-    Without privacy every client sends one message, and DP-REC's clip ratio is the one with the least `worst_mean_error`. With privacy as
-    many clients are drawn, with replacement, as there are, and each draw sends a message, as the accountant has it; the clip ratio is the
+    Without privacy every client sends one message, and DP-REC's clip ratio is the one with the least `worst_mean_error`. With privacy,
+    there are as many draws with replacement as clients, and each draw sends a message, as the account assumes. The clip ratio is then the
     largest for the epsilon, unless the ratio of least error is smaller.
 
     Attributes
@@ -96,7 +96,7 @@ class MeanSetting:
     panel, series : str
         Panel and series of the figure.
     index_bits : int or None
-        Bits of each group's index, or of SQKR's message; None for the best number of a private mechanism.
+        Number of bits of each group's index, or of SQKR's message; None for the best number of a private mechanism.
     groups : int
         Number of DP-REC's groups.
     epsilon : float
@@ -128,7 +128,7 @@ class MeanSetting:
         return float(self.clients**-1.1)
 
     def mechanism(self) -> DpRecMechanism | VectorMechanism:
-        """Return the mechanism; the clip ratio errs toward more privacy."""
+        """Return the mechanism; its clip ratio is rounded down."""
         ball = NormBall(self.dimension, 2.0)
         if self.series == PRIVUNIT:
             return PrivUnitGMechanism(self.epsilon, ball)
@@ -189,7 +189,7 @@ class MeanPoint(Point):
 
     @property
     def design(self) -> MeanSetting:
-        """The setting: all its runs share a mechanism."""
+        """The setting, whose runs all share a mechanism."""
         return self.of
 
     def prepare(self, _: Path | None) -> DpRecMechanism | VectorMechanism:
@@ -200,8 +200,8 @@ class MeanPoint(Point):
         """Return a row with the measured error and the predicted error, given vectors and draws.
 
         ``index_bits`` counts the bits that depend on the vector, without DP-REC's seeds, 64 bits of a message, and without the public
-        randomness of SQKR and MMRC. ``message_bits`` counts DP-REC's bits with its seed. ``central_squared_error`` is that of a trusted
-        server's Gaussian noise, add-or-remove-one.
+        randomness of SQKR and MMRC. ``message_bits`` counts DP-REC's bits with its seed. ``central_squared_error`` is the error of a
+        trusted server's Gaussian noise, for add-or-remove-one adjacency.
         """
         of, mechanism = self.of, prepared
         layout = mechanism.layout if isinstance(mechanism, DpRecMechanism) else None

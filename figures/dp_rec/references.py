@@ -1,6 +1,6 @@
 """References for DP-REC's account: the paper's numbers, and Gaussian noise on the sum.
 
-A third reference is minimal random coding of local mechanisms.
+The numbers are those of Triastcyn, Reisser, Louizos 2021.
 """
 
 import math
@@ -22,12 +22,12 @@ from ...solvers.numerics.safe_root import safe_root
 from ..point import Point
 
 ADJACENCY = "add-or-remove-one"
-# Ways to account for a training with DP-REC.
+# Accounts of a training with DP-REC.
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
-# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and the
+# Accounts of the same Gaussian noise with Poisson sampling: by the conversion of papers before 2020, by the best conversion, and by the
 # exact loss.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
-# The search for reference noise ends at this relative distance of epsilon below its budget: each step is an account of sampled noise.
+# Relative distance of epsilon below its budget at which the search for reference noise ends, as each step is an account of sampled noise.
 REFERENCE_TOLERANCE = 1e-3
 
 
@@ -50,8 +50,8 @@ class PublishedSetting:
     epsilon : float
         Epsilon that the paper reports.
     index_bits : int
-        Bits of all indices: 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 of Shakespeare's, and
-        StackOverflow's 6.
+        Number of bits of all indices, 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 tensors of
+        Shakespeare's network, and StackOverflow's 6 groups.
     noise_multiplier : float or None
         The paper's noise multiplier for DP-FedAvg at this epsilon.
     noise_rounds : int or None
@@ -79,12 +79,12 @@ class PublishedSetting:
 
     @property
     def training(self) -> DpRecTraining:
-        """The training as accounting sees it."""
+        """The training as a subject of accounts."""
         return DpRecTraining(self.clip_ratio, self.population, self.clients_per_round, self.index_bits)
 
     @property
     def sampling(self) -> PoissonSampling:
-        """Sampling in the account of Gaussian noise: as many clients on average."""
+        """Sampling in the account of Gaussian noise, with the same average number of clients."""
         return PoissonSampling(self.clients_per_round / self.population)
 
     @property
@@ -117,7 +117,7 @@ PUBLISHED_SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePoint(Point):
-    """An account of a setting: DP-REC's, or that of Gaussian noise on the sum (DP-FedAvg).
+    """An account of a setting, for DP-REC or for Gaussian noise on the sum (DP-FedAvg).
 
     Attributes
     ----------
@@ -134,12 +134,12 @@ class ReferencePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the fields of the setting, and the account's numbers.
 
-        ``epsilon`` is that of the setting's noise on the sum over ``rounds``; it errs upward, and is infinite where the bits are too few.
+        ``epsilon`` is an upper bound on epsilon of the setting's noise on the sum over ``rounds``; it is infinite if the bits are too few.
         ``minimum_bits`` is the least number of bits with a finite epsilon of DP-REC, and ``epsilon_at_minimum_bits`` is that epsilon
-        (missing for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives
-        the paper's epsilon; it errs upward. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
-        ``paper_noise_multiplier``, with its ``paper_noise_epsilon`` by this account; ``same_rounds_noise_multiplier`` is that of
-        ``rounds``, DP-REC's.
+        (missing for Gaussian noise). ``target_noise_multiplier`` is an upper bound on the noise on the sum, over the clip norm, with which
+        the account gives the paper's epsilon. For Gaussian noise, ``target_noise_multiplier``, the paper's own ``paper_noise_multiplier``
+        and its ``paper_noise_epsilon`` by this account are for ``noise_rounds``. ``same_rounds_noise_multiplier`` is for ``rounds``,
+        DP-REC's number of rounds.
         """
         mechanism, name = self.account.split(", ")
         own = asdict(self.published) | {"delta": self.published.delta, "sum_noise_multiplier": self.published.sum_noise_multiplier}
@@ -165,14 +165,15 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     setting : PublishedSetting
         Population, clients of a round, rounds and delta.
     account : str
-        ``"classic"``: Rényi divergences, converted as papers before 2020 did, r(a) + ln(1/delta) / (a - 1), as DP-REC's are;
-        ``"optimal"``: the same divergences, converted as Canonne, Kamath, Steinke 2020; ``"pld"``: by privacy loss distribution.
+        Account: ``"classic"`` for Rényi divergences with the conversion of papers before 2020, r(a) + ln(1/delta) / (a - 1), as for DP-REC;
+        ``"optimal"`` for the same divergences with the conversion of Canonne, Kamath, Steinke 2020; ``"pld"`` for the privacy loss
+        distribution.
 
     Returns
     -------
     float
-        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. It is infinite if the privacy loss distribution is
-        too expensive.
+        Epsilon for add-or-remove-one adjacency and the central trust model, an upper bound. It is infinite if the privacy loss distribution
+        is too expensive.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
 
 
 def calibrated_clip_ratio(budget: Budget, training: DpRecTraining) -> float:
-    """Return the largest clip ratio with which DP-REC keeps a budget; errs downward.
+    """Return the largest clip ratio with which DP-REC keeps a budget, rounded down.
 
     The budget's method names the account. The training's own clip ratio has no effect.
     """
@@ -235,7 +236,7 @@ def _gaussian_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
 
 
 def _needed_noise(setting: PublishedSetting, name: str) -> float:
-    """Return the noise multiplier with which an account gives the paper's epsilon; errs upward."""
+    """Return the noise multiplier with which an account gives the paper's epsilon, rounded up."""
 
     @cache
     def epsilon(inverse: float) -> float:

@@ -2,7 +2,7 @@
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-# Smaller numbers are written with a power of ten.
+# Limit below which numbers are written with a power of ten.
 LEAST_EXPONENT = -3
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -1,4 +1,4 @@
-"""Looks of the series of a figure: Okabe and Ito's palette and a grey.
+"""Marks of the series of a figure, in Okabe and Ito's palette and a grey.
 
 The colours stay distinct under the common kinds of colour blindness.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Mark:
-    """Look of a series: colour, marker and line each distinguish it alone.
+    """Mark of a series, whose colour, marker and line each distinguish it alone.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from ...files import write_atomically
 from .style import add_title, solve_layout
 
 DOTS_PER_INCH = 220
-# Without dates and random identifiers, the same figure gives the same files.
+# Metadata without dates and random identifiers, so that the same figure gives the same files.
 METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 
@@ -19,7 +19,7 @@ def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, ti
     """Write ``<name>.svg``, ``.pdf``, ``.png``, ``.csv`` and ``.md`` to a folder.
 
     The function creates the folder if it is missing, and returns the files. The csv file holds the tidy table that the figure was drawn
-    from, with numbers that can be read back exactly; the md file is for people. Each file is written whole or not at all.
+    from, with numbers that can be read back exactly; the md file is for readers. Each file is written completely or not at all.
     """
     _settle_layout(figure)
     area = add_title(figure, title)
@@ -36,7 +36,7 @@ def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, ti
 
 
 def _settle_layout(figure: Figure) -> None:
-    """Fix the layout at rounded positions, so that they are the same each time.
+    """Fix the layout at rounded positions, which are the same in every run.
 
     The solver of constrained layouts visits its variables in an order that changes from figure to figure, and so does the last bit of
     its solution, which would change the identifiers in the SVG.
@@ -48,5 +48,5 @@ def _settle_layout(figure: Figure) -> None:
         left, bottom, width, height = np.round(axes.get_position().bounds, 6).tolist()
         axes.set_position((left, bottom, width, height))
     for legend in figure.legends:
-        # Keep the legend in place, whatever area is saved.
+        # Keep the legend in place for every saved area.
         legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)

@@ -14,17 +14,18 @@ from matplotlib.transforms import Bbox
 # Width of a page's text block, in inches, and the smallest type, in points.
 WIDTH = 7.0
 SMALLEST_TYPE = 8.0
-# Characters of the smallest type on a line of the full width, and lines of a caption: docs/how-to/reproduce-figures.md states the rules.
+# Number of characters of the smallest type on a line of the full width, and of lines of a caption; docs/how-to/reproduce-figures.md states
+# the rules.
 CAPTION_CHARACTERS = 112
 CAPTION_LINES = 3
-# Points of a title's type, its characters on a line of the full width, and inches of a line and of the gap below.
+# Size of a title's type in points, its characters on a line of the full width, and the heights of a line and of the gap below in inches.
 TITLE_TYPE = 9.5
 TITLE_CHARACTERS = 84
 TITLE_LINE = 0.18
 TITLE_GAP = 0.06
 
 GREY = "#555555"
-# Colour map from white (probability zero) to dark: the order survives printing in grey.
+# Colour map from white (probability zero) to dark, whose order survives printing in grey.
 PROBABILITY_COLOURS = "Blues"
 
 
@@ -47,12 +48,12 @@ def print_style() -> AbstractContextManager[None]:
             "grid.linewidth": 0.5,
             "lines.linewidth": 1.3,
             "lines.markersize": 4,
-            # Outlines in SVG and embedded outlines in PDF make a figure look the same wherever it is opened.
+            # Outlines in SVG and embedded outlines in PDF make a figure look the same in every program.
             "svg.fonttype": "path",
             "pdf.fonttype": 42,
-            # Fixed identifiers instead of random ones: the same figure gives the same file.
+            # Identifiers are fixed instead of random, so that the same figure gives the same file.
             "svg.hashsalt": "quietbits",
-            # A figure has the layout that it asks for, and no layout engine once the layout is fixed.
+            # A figure has its own layout, and no layout engine once the layout is fixed.
             "figure.autolayout": False,
             "figure.constrained_layout.use": False,
         }
@@ -71,7 +72,7 @@ def add_title(figure: Figure, text: str) -> Bbox:
 
 
 def add_caption(figure: Figure, text: str) -> None:
-    """Write a caption under a figure with a constrained layout, which makes room for it.
+    """Write a caption under a figure, whose constrained layout makes room for it.
 
     Lines are broken to fit, but not at "ε = 1".
     """

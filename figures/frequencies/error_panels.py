@@ -29,8 +29,8 @@ ERRORS = {"largest_error": "largest error of a frequency", "error": "L2 error of
 POPULATIONS = {"geometric": "a truncated geometric law of ratio 0.8", "zipf": "Zipf's law of exponent 1"}
 SHORTENED = {"clients": "n", "epsilon": "ε"}
 CATEGORIES, QUICK_CATEGORIES = 100_000, 2000
-# Figures of the paper with the same comparison, by law and horizontal axis. The paper's Figure 2 states no law. Our figures have other
-# numbers.
+# Numbers of the paper's figures with the same comparison, by law and horizontal axis. The package gives figures other names. The paper's
+# Figure 2 states no law.
 SHOWN_IN = {
     ("geometric", False): "Figures 2 and 3",
     ("zipf", False): "Figure 4",
@@ -42,7 +42,7 @@ SHOWN_IN = {
 def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
     """Draw both errors against a column, in a row of panels each.
 
-    The row has a panel for each value of another column.
+    Each row has a panel for each value of another column.
     """
     panels = list(frame.groupby(panel_by))
     figure = Figure(figsize=(WIDTH, 6.6), layout="constrained")

@@ -1,8 +1,7 @@
-"""Exact secure histograms: how often each code recovers the histogram, by measurements.
+"""Exact secure histograms: the share of recovered histograms by measurements, for each code.
 
-Items are drawn from a distribution, encoded, summed modulo M and decoded, by the Bernoulli code, with its integer program or the linear
-relaxation of it, by Rademacher compressed sensing, and by the identity code. Bounds on the number of measurements stand beside the measured
-shares.
+Items are drawn from a distribution, encoded, summed modulo M and decoded. The codes are the Bernoulli code, with its integer program or the
+linear relaxation of it, Rademacher compressed sensing, and the identity code. The figure also shows bounds on the number of measurements.
 """
 
 import math
@@ -48,14 +47,14 @@ LABELS = {
     "identity": "identity code",
 }
 PRIOR_TITLES = {"uniform": "uniform items", "zipf": "Zipf's law", "geometric": "geometric, ratio 0.8"}
-# Bounds on the number of measurements, and their lines: all are grey and differ by their dashes.
+# Bounds on the number of measurements, and their grey lines, which differ by their dashes.
 BOUNDS: dict[str, tuple[str, dict[str, Any]]] = {
     "reference_measurements": ("n ln d / ln n", {"color": GREY, "linewidth": 1.0, "linestyle": (0, (1, 1.5))}),
     "histogram_measurements": ("enough for this histogram", {"color": GREY, "linewidth": 1.0, "linestyle": (0, (5, 2))}),
     "rigorous_measurements": ("enough for all histograms", {"color": GREY, "linewidth": 1.0, "linestyle": "-"}),
 }
 CLIENTS, DIMENSION = 10, 100
-# Time limit of a decoding in seconds: far above any decoding's time, so that the figure does not depend on the machine.
+# Time limit of a decoding in seconds, far above any decoding's time, so that the figure does not depend on the machine.
 TIME_LIMIT = 3600.0
 
 
@@ -70,9 +69,9 @@ class ExactRecoveryPoint(Point):
     prior : str
         Distribution of items: ``"uniform"``, ``"zipf"`` with exponent 1, ``"geometric"`` with ratio 0.8, all truncated to the dimension.
     measurements : int
-        m; the dimension for the identity code.
+        Number m of measurements; the dimension for the identity code.
     clients, dimension : int
-        n, up to 1000, and d, up to 10**6.
+        Number n of clients, up to 1000, and number d of items, up to 10**6.
     time_limit : float
         Time limit of one decoding, in seconds. Near it, recovery depends on the machine.
     repetition : int
@@ -88,10 +87,10 @@ class ExactRecoveryPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: whether the histogram was ``recovered``, and was ``proven`` unique.
+        """Return one row, with flags that the histogram was ``recovered`` and ``proven`` unique.
 
-        ``seconds`` is the time of the decoding. ``distinct`` is the number of different items; ``rigorous_measurements`` tell all
-        histograms of n items apart, and ``histogram_measurements`` this one from all others, except with probability 0.01;
+        ``seconds`` is the time of the decoding. ``distinct`` is the number of different items; ``rigorous_measurements`` distinguish all
+        histograms of n items, and ``histogram_measurements`` distinguish this histogram from all others, except with probability 0.01.
         ``reference_measurements`` is n ln d / ln n.
 
         Raises

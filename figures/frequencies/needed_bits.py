@@ -1,4 +1,4 @@
-"""Necessary bits of frequencies against used bits: schemes by worst error and message.
+"""Necessary and used bits of frequencies, by the worst error of schemes.
 
 Every scheme is a point in this plane. The bounds are Theorem 5.1 and Corollary 5.1 of Chen, Özgür, Cormode, Bharadwaj 2023 with constants
 (`docs/proofs/frequency-limits.md`).
@@ -36,7 +36,7 @@ from .simulated_errors import ADJACENCY, DELTA, FAILURE, sketch_size
 
 BOUNDS, IDENTITY, BERNOULLI = "bounds", "identity code", "Bernoulli code"
 LOSS = "l2-squared"
-# Squared errors at which necessary bits are drawn: 2 is the largest squared distance of two vectors of frequencies.
+# Squared errors at which necessary bits are drawn, up to 2, the largest squared distance of two vectors of frequencies.
 LARGEST_ERROR, ERRORS = 2.0, 60
 SECURE, LOCAL = "secure-sum", "local"
 COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
@@ -47,7 +47,7 @@ EXACT = 0.03
 
 @dataclass(frozen=True, kw_only=True)
 class NeededPoint(Point):
-    """A scheme for a problem: its bits and error, and the bits that its error makes necessary.
+    """A scheme for a problem, with its bits, its error, and the necessary bits for that error.
 
     ``"bounds"`` in place of a scheme gives the necessary bits against the error.
 
@@ -72,8 +72,8 @@ class NeededPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for a scheme, or a row for each error.
 
-        ``worst_squared_error`` is expected; ``necessary_bits`` counts bits per client, for that error under the scheme's trust model. It
-        errs downward, as do ``histogram_bits``, the bits of an exact histogram in a secure sum, and the ``_error_bound``s of privacy.
+        ``worst_squared_error`` is expected; ``necessary_bits`` counts bits per client, for that error under the scheme's trust model. It is
+        a lower bound, as are ``histogram_bits``, the bits of an exact histogram in a secure sum, and the ``_error_bound``s of privacy.
         """
         items, clients = self.categories, self.clients
         head = {name: value for name, value in asdict(self).items() if name != "seed"} | {
@@ -205,7 +205,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
 
 
 def _colours_in_words(frame: pd.DataFrame) -> str:
-    """Name the drawn colours by trust model; exact codes, which are not private, have another."""
+    """Return the drawn colours by trust model in words; exact codes have a separate colour."""
     words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
     models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
     drawn = [text for model, text in words.items() if model in models]
@@ -234,7 +234,7 @@ def _useful_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _exact_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return bits of the Bernoulli code over the bits that an exact histogram needs."""
+    """Return the Bernoulli code's bits over the bits that an exact histogram needs."""
     exact = frame[frame["mechanism"] == BERNOULLI]
     ratio: pd.Series[float] = exact["bits_per_client"] / exact["histogram_bits"]
     return ratio

@@ -1,4 +1,4 @@
-"""The best mechanism for items: a map of clients and items for each epsilon and bits."""
+"""The best mechanism for items, as a map of clients and items for each epsilon and bits."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ POPULATION = "zipf"
 LOCAL, SHUFFLED, SKETCH, HISTOGRAM = "local", "shuffled", "sketch", "histogram"
 # Number of tosses of all clients per coordinate above which more tosses are useless.
 ENOUGH_TOSSES = 4096
-# Colours light enough for text, and distinct in grey.
+# Colours that are light enough for text, and distinct in grey.
 COLOURS = {LOCAL: "#F5C98B", SHUFFLED: "#E7BBD6", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
 KINDS = {LOCAL: "local messages", SHUFFLED: "shuffled messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
 LETTERS = {
@@ -49,7 +49,7 @@ LETTERS = {
 }
 CLIENTS, CATEGORIES = (10**3, 10**4, 10**5), (10**2, 10**3, 10**4, 10**5, 10**6)
 EPSILONS, BUDGETS = (1.0, 10.0), (1e3, 1e5, 1e7)
-# Kinds whose errors differ by a smaller share are drawn as a tie.
+# Largest relative difference of kinds' errors that is drawn as a tie.
 TIE = 0.005
 
 
@@ -78,11 +78,11 @@ class RegimePoint(Point):
         return f"{self.clients} clients, {self.categories} items, epsilon {self.epsilon:g}"
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row for each mechanism and number of bits that it keeps to.
+        """Return a row for each mechanism and each number of bits that it keeps.
 
         ``predicted_squared_error`` is the expected error of all frequencies, over noise and sketch, for Zipf's law; ``zero_squared_error``
         is the error of equal frequencies for all items. ``lower_bound`` bounds the worst case over data of any private mechanism in a
-        secure sum, and errs downward.
+        secure sum from below.
         """
         frequencies = item_probabilities(POPULATION, self.categories)
         task = Task(Categories(self.categories), self.clients, self.epsilon, DELTA, ADJACENCY)
@@ -123,11 +123,11 @@ class RegimePoint(Point):
         """Yield the private mechanisms that exist within each number of bits."""
         names = {option.name for option in entry.options}
         if "distinct_items" in names:
-            # Such mechanisms are for data with few different items, unlike those of Zipf's law.
+            # Such mechanisms are for data with few different items, unlike data by Zipf's law.
             return
         made: FrequencyMechanism | None = None
         for budget in sorted(self.budgets, reverse=True):
-            # A mechanism that uses fewer bits than its budget is also the best within smaller budgets that it keeps to.
+            # A mechanism that uses fewer bits than its budget is also the best within smaller budgets that it keeps.
             if made is None or ("concentration" in names and made.bits_per_client > budget):
                 values: Values = {}
                 if "concentration" in names:

@@ -1,7 +1,7 @@
 """Errors of estimated frequencies after projection onto the simplex.
 
 The mechanisms are sketches, histograms, and local messages. The experiments are those of Chen, Özgür, Cormode, Bharadwaj 2023 (figures 2 to
-5), with exact accounts and better mechanisms beside theirs.
+5), with exact accounts and further, better mechanisms.
 """
 
 import math
@@ -32,9 +32,9 @@ from ...solvers.limits.frequency_privacy import frequency_bound
 from ..point import Point
 
 DELTA, ADJACENCY, FAILURE = 1e-5, "replace-one", 0.05
-# Tosses of a client for each coordinate, in the paper.
+# Number of tosses of a client for each coordinate in the paper.
 PUBLISHED_TOSSES = 10
-# Items per bucket of a sketch, over all rows. The number of rows makes the median right for all items at once.
+# Number of items per bucket of a sketch, over all rows. The number of rows makes the median right for all items at once.
 COMPRESSION = 6
 CENTRAL = "trusted server, Gaussian"
 
@@ -62,7 +62,7 @@ class Series:
     mechanism : str
         Name in the registry.
     options : callable
-        Returns options of the mechanism from epsilon and the number of items.
+        Function that returns options of the mechanism from epsilon and the number of items.
     median : bool
         Whether the median decodes rows, as in the paper, in place of the mean.
     """
@@ -123,10 +123,10 @@ class FrequencyPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each round.
 
-        ``largest_error`` and ``error`` are the l_inf and l_2 distances from the true frequencies after projection, ``raw_squared_error``
-        is the squared l_2 distance before, and ``predicted_squared_error`` the expectation of the latter: missing for medians, which are
-        biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are worst cases
-        over data for any mechanism of the trust model with that guarantee, and err downward.
+        ``largest_error`` and ``error`` are the l_inf and l_2 distances from the true frequencies after projection, ``raw_squared_error`` is
+        the squared l_2 distance before projection, and ``predicted_squared_error`` is its expectation, which is missing for medians, as
+        medians are biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are lower
+        bounds on the worst case over data for any mechanism of the trust model with that guarantee.
         """
         mechanism, median = self._mechanism(), self.series != CENTRAL and SERIES[self.series].median
         trust = "central" if mechanism is None else mechanism.guarantee.trust_model

@@ -1,4 +1,4 @@
-"""Bits and compression rate together: error of each pair, and the cheapest within a slack."""
+"""Errors of pairs of bits and compression rate, and the cheapest pair within a slack."""
 
 from functools import partial
 
@@ -20,7 +20,8 @@ BITS = (8, 10, 12, 14, 16, 18, 20, 22)
 RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5)
 SLACK = 1.5
-# Coarse noise hides less than its multiplier suggests: pairs whose epsilon exceeds the least of their noise by this factor are omitted.
+# Largest factor of a pair's epsilon over the least epsilon of its noise; other pairs are omitted, as coarse noise hides less than its
+# multiplier suggests.
 MOST_EPSILON = 1.1
 LARGEST_RATIO = 100.0
 
@@ -70,7 +71,7 @@ def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the averages of `arrange_sketches`, relative errors, and the cheapest pairs.
 
     Errors are relative to the least error of their noise. The comparison excludes pairs whose epsilon is far above the least of their
-    noise: without privacy, few bits look good.
+    noise, since few bits look good without privacy.
     """
     frame = arrange_sketches(rows)
     noises = frame["noise_multiplier"]

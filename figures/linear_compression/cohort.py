@@ -1,4 +1,4 @@
-"""Larger cohorts at one epsilon: error against the number of clients, by compression.
+"""Error against the number of clients at one epsilon, by compression rate.
 
 The figure also shows where the zero estimate is better.
 """

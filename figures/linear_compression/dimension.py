@@ -1,4 +1,4 @@
-"""Large and small models: noise grows with the dimension, and compression adds less."""
+"""Errors of large and small models: noise grows with the dimension, compression adds less."""
 
 import pandas as pd
 from matplotlib.figure import Figure

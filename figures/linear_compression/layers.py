@@ -1,9 +1,9 @@
-"""Sketches of whole gradients or of layers, of all or of large coordinates: their errors.
+"""Errors of sketches of whole gradients or of layers, with all or only large coordinates.
 
 Figures 9 and 10 of Chen, Choquette-Choo, Kairouz, Suresh 2022 sketch a network's embedding and the rest separately, and report accuracies;
-this figure shows the error of the mean of gradients of networks of the digits. Without privacy: noise would add the same error to all.
-Leaving out small coordinates of clients' vectors, before they are sketched and without a memory, is not in that paper: its appendix A.2
-thresholds the noisy sum (`analysis/training/thresholded_sketch.py`).
+this figure shows the error of the mean of gradients of networks of the digits. It has no privacy, as noise would add the same error to all
+sketches. Omitting small coordinates of clients' vectors, before they are sketched and without a memory, is not in that paper: its appendix
+A.2 thresholds the noisy sum (`analysis/training/thresholded_sketch.py`).
 """
 
 import math
@@ -43,12 +43,12 @@ class LayerPoint(Point):
     Attributes
     ----------
     arrangement : str
-        Name in `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their
-        part of the mean. The latter is best for a given mean; in practice the norms would have to be public.
+        Name in `ARRANGEMENTS`. Layers get coordinates in proportion to their size, or to the root of their size times the norm of their
+        part of the mean. The second choice is the best for a given mean, but in practice the norms would have to be public.
     rate : float
         Dimension over the coordinates of all sketches.
     kept : float
-        Share of each client's coordinates that are kept before sketching: the largest of each layer; 1 keeps all.
+        Share of each client's coordinates, the largest of each layer, that are kept before sketching; 1 keeps all.
     hidden : tuple of int
         Widths of the network's hidden layers.
     clients, repetition

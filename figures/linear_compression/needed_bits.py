@@ -42,14 +42,14 @@ from .error_panels import ZERO_LOOK
 
 CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "replace-one"
 SLACK = 2.0
-# Options of mechanisms whose usual options take long, or that have no usual options.
+# Options of mechanisms whose usual options take long or do not exist.
 OPTIONS: Mapping[str, Values] = MappingProxyType(
     {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l2"}, "sparse-discrete-gaussian": {"sparsity": 4}}
 )
 # Colours by trust model; each mechanism of a trust model has its own marker.
 COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
 COLOUR_NAMES = {"local": "red", "shuffled": "orange", "secure-sum": "blue", "central": "purple"}
-# Powers of ten by which points of the same number of clients are spread to either side: many have the same bits.
+# Powers of ten by which points of the same number of clients are spread to either side, as many points have the same bits.
 SPREAD = 0.2
 MARKERS = "os^Dv<>PX*hdp8H1234+x"
 
@@ -61,15 +61,15 @@ class MeanLimits:
     Attributes
     ----------
     gaussian_error : float
-        Error of a trusted server with Gaussian noise; errs upward.
+        Error of a trusted server with Gaussian noise, rounded up.
     zero_error : float
-        Worst error of the estimate zero: biased, private and free.
+        Worst error of the estimate zero, which is biased and private and needs no bits.
     private_error, unbiased_private_error : float or None
-        Least error that privacy alone makes necessary, for all mechanisms and for unbiased mechanisms; None without a known bound. Errs
-        downward.
+        Lower bound on the error that privacy alone makes necessary, for all mechanisms and for unbiased mechanisms; None without a known
+        bound.
     necessary_bits, necessary_unbiased_bits : float
-        Necessary bits of a message: with fewer bits no mechanism, private or not, has an error of at most `slack` times `gaussian_error`;
-        errs downward.
+        Lower bound on the bits of a message: with fewer bits no mechanism, private or not, has an error of at most `slack` times
+        `gaussian_error`.
     """
 
     gaussian_error: float
@@ -88,8 +88,8 @@ def mean_limits(task: Task, trust_model: str, slack: float = 2.0) -> MeanLimits:
     task : Task
         Task of a single round in which all clients take part.
     trust_model : str
-        ``"secure-sum"``: the server sees one sum, in as many bits as a message; ``"local"``: every message, which is private by itself;
-        ``"central"``: every message.
+        Trust model: with ``"secure-sum"`` the server sees one sum, in as many bits as a message; with ``"local"`` every message, which is
+        private by itself; with ``"central"`` every message.
     slack : float
         Target error over the error of Gaussian noise, above 0.
 
@@ -118,7 +118,7 @@ def mean_limits(task: Task, trust_model: str, slack: float = 2.0) -> MeanLimits:
 class PricePoint(Point):
     """A number of clients, with the bits of the best mechanism or of a named mechanism.
 
-    For ``"bounds"``, necessary and sufficient bits enclose those of the best mechanism.
+    For ``"bounds"``, necessary and sufficient bits enclose the bits of the best mechanism.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class PricePoint(Point):
     epsilon: float
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: bits and worst error beside the trusted server's error.
+        """Return one row with bits, worst error and the trusted server's error.
 
         For ``"bounds"`` the row has the bits for twice that error.
         """

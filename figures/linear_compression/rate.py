@@ -13,7 +13,7 @@ from .sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5, 0.7)
 RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
-# Norm of the mean of aligned vectors; the mean of gradients has another norm.
+# Norm of the common part of aligned vectors; the mean of gradients has another norm.
 POPULATIONS = ((ALIGNED, 0.05), (ALIGNED, 0.3), ("digits-gradients", 0.0))
 
 

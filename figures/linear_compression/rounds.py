@@ -1,4 +1,4 @@
-"""Rounds: the average of unbiased estimates becomes better than the zero estimate.
+"""Rounds after which the average of unbiased estimates is better than the zero estimate.
 
 Zero is better than every single round if the noise is large.
 """
@@ -35,7 +35,7 @@ class RoundsPoint(Point):
     Attributes
     ----------
     dimension, clients, bits, rate, rows, epsilon, mean_norm, repetition
-        Fields of `SketchPoint`; epsilon is that of one round.
+        Parameters of each round, as in `SketchPoint`; epsilon is that of one round.
     rounds : int
         Number of rounds.
     """

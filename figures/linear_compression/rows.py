@@ -18,7 +18,7 @@ RATES = (4.0, 10.0, 40.0)
 def draw_rows(frame: pd.DataFrame) -> Figure:
     """Draw the compression error over its prediction (left), and the whole error (right).
 
-    The right panel also shows the error of answering zero.
+    The right panel also shows the error of the zero estimate.
     """
     figure, (left, right) = panels(2, 3.7, shared=False)
     marks = marks_of(sorted(frame["rate"].unique()))

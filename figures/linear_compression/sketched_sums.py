@@ -34,7 +34,7 @@ from ..point import Point
 
 CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "add-or-remove-one"
 ALIGNED = "aligned"
-# Coordinates of a chunk's vectors.
+# Number of coordinates of a chunk's vectors.
 CHUNK = 2**21
 
 
@@ -43,7 +43,7 @@ class SketchErrorParts:
     """Squared L2 distances between successive estimates of the mean, one per step.
 
     Each estimate has one more step than its predecessor, with the same decoder. The distances add up to the whole error on average only if
-    steps are independent: clipping and compression are not.
+    steps are independent, which clipping and compression are not.
 
     Attributes
     ----------
@@ -52,15 +52,15 @@ class SketchErrorParts:
     squared_error : float
         Error of the estimate, from the mean of the unclipped vectors.
     clipping : float
-        Clipping of vectors to the ball.
+        Error from clipping vectors to the ball.
     compression : float
-        Sketching, and decoding of the sum of sketches.
+        Error from sketching, and decoding the sum of sketches.
     sketch_clipping : float
-        Clipping of sketches.
+        Error from clipping sketches.
     rounding, privatisation, wrap_around : float
-        Rounding to whole numbers, their noise, and sums modulo M.
+        Errors from rounding to whole numbers, from their noise, and from sums modulo M.
     zero : float
-        Error of answering zero.
+        Error of the zero estimate.
     clipped_vectors, clipped_sketches : float
         Shares of the clients whose vector or sketch was clipped.
     wrapped_coordinates : int
@@ -153,20 +153,20 @@ class SketchPoint(Point):
     dimension, clients, bits : int
         Length of the vectors; number of clients; bits of a coordinate of a message.
     rate : float
-        Dimension over the coordinates of a sketch, at least 1; 1 sends the vectors themselves.
+        Dimension over the number of coordinates of a sketch, at least 1; 1 sends the vectors themselves.
     rows : int
-        Rows of the count-mean sketch.
+        Number of rows of the count-mean sketch.
     epsilon : float or None
         Privacy parameter of the round, at delta = 1e-5 and add-or-remove-one adjacency; None if the noise multiplier is given.
     noise_multiplier : float or None
         Standard deviation of the sum's noise over the norm that sketches are clipped to.
     population : str
-        ``"aligned"``: a common direction times `mean_norm`, and a direction of each client's own; or one of `population_chunks`, such as
-        ``"digits-gradients"``.
+        Population of the vectors: ``"aligned"`` for a common direction times `mean_norm` plus each client's own direction; or one of
+        `population_chunks`, such as ``"digits-gradients"``.
     mean_norm : float
-        Norm of the common part of aligned vectors; their mean is longer, because their own directions do not cancel.
+        Norm of the common part of aligned vectors; the mean is longer, because the clients' own directions do not cancel.
     repetition : int
-        Number of the repetition, from 0: each has its own vectors, sketch and noise.
+        Number of the repetition, from 0; each repetition has its own vectors, sketch and noise.
     """
 
     dimension: int
@@ -181,9 +181,9 @@ class SketchPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: parameters, predicted errors, and measured errors with their parts.
+        """Return one row with parameters, predicted errors, and measured errors with their parts.
 
-        Errors are missing where the bits are too few.
+        Errors are missing if the bits are too few.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class SketchPoint(Point):
         name = f"{self.population} vectors: {self.dimension}, clients {self.clients}{mean}, repetition {self.repetition}"
         rng, size = named_stream(self.seed, name), max(1, CHUNK // self.dimension)
         if self.population != ALIGNED:
-            # Each chunk hashes its sketches once, so join small chunks.
+            # Small chunks are joined, since each chunk hashes its sketches once.
             parts = population_chunks(self.population, self.clients, self.dimension, rng)
             while joined := list(islice(parts, max(1, size // max(1, POPULATION_CHUNK // self.dimension)))):
                 yield np.concatenate(joined)

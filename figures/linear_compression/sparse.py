@@ -1,9 +1,9 @@
-"""Sparse recovery: error against sparsity, by decoder, and where zero is the best estimate.
+"""Sparse recovery: error against sparsity by decoder, and regions where zero is best.
 
-The figure compares decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries: the
-ordinary one, S^T y / m; the Lasso, and least squares on its support; least squares by an oracle that has the true support; and the zero
-vector. S is the subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without noise has the mean
-square 1: noise of standard deviation 1 is as large as the signal.
+The figure compares decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries. The
+decoders are the ordinary decoder, S^T y / m, the Lasso, least squares on the Lasso's support, least squares by an oracle that has the true
+support, and the zero vector. S is the subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without
+noise has the mean square 1: noise of standard deviation 1 is as large as the signal.
 """
 
 import math
@@ -57,7 +57,7 @@ class RecoveryPoint(Point):
     noise_deviation : float
         Standard deviation of the noise of one measurement, above 0.
     dimension, measurements : int
-        d, and m, at most d.
+        Dimension d, and number m of measurements, at most d.
     failure_probability : float
         Failure probability of the Lasso's penalty, `noise_penalty`.
     repetition : int
@@ -74,11 +74,11 @@ class RecoveryPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each of `DECODERS`.
 
-        ``squared_error`` is the squared distance from the vector, whose own is 1; ``coordinate_noise`` the deviation of a coordinate of S^T
-        noise / m. ``predicted_squared_error`` is exact for ``"ordinary"`` and ``"zero"``, s noise^2 / m for ``"oracle"``, which errs
-        downward by a factor of about 1 - s / m, and missing otherwise. ``entries`` counts nonzero entries, ``false_entries`` those outside
-        the vector's support, and ``missed_entries`` entries of the support that are 0. A refit of more entries than measurements has the
-        error NaN.
+        ``squared_error`` is the squared distance from the vector, whose norm is 1; ``coordinate_noise`` the deviation of a coordinate of
+        S^T noise / m. ``predicted_squared_error`` is exact for ``"ordinary"`` and ``"zero"``, s noise^2 / m for ``"oracle"``, which is too
+        small by a factor of about 1 - s / m, and missing otherwise. ``entries`` counts nonzero entries, ``false_entries`` those outside the
+        vector's support, and ``missed_entries`` entries of the support that are 0. A refit of more entries than measurements has the error
+        NaN.
 
         Raises
         ------
@@ -188,12 +188,12 @@ def map_zero_wins(arranged: pd.DataFrame) -> pd.DataFrame:
     """Return a row per setting of `arrange_recovery`: each decoder's error, and the best.
 
     Columns of mean squared errors have the decoders' names. ``best`` is the decoder with the least error, without the oracle; ``zero_wins``
-    and ``zero_beats_oracle`` say whether sending nothing is at least as good as every decoder, and as the oracle.
+    and ``zero_beats_oracle`` state whether the zero estimate is at least as good as every decoder, and as the oracle.
     """
     setting = ["dimension", "measurements", "sparsity", "noise_deviation", "coordinate_noise"]
     wide = arranged.set_index([*setting, "decoder"])["mean_squared_error"].unstack("decoder")[list(DECODERS)]
     wide.columns.name = None
-    # This order makes zero win if the Lasso selects no entry.
+    # In this order, zero wins if the Lasso selects no entry.
     best = wide[["zero", "lasso-refit", "lasso", "ordinary"]].idxmin(axis=1)
     return wide.assign(best=best, zero_wins=best == "zero", zero_beats_oracle=wide["zero"] <= wide["oracle"]).reset_index()
 

@@ -35,12 +35,12 @@ from ..point import Point
 INTERVAL = (-1.0, 1.0)
 BITS = 3
 CLIENTS, BATCHES, RUNS = 100_000, 500, 10
-# Exact variances are parabolas between grid inputs: 20 points lie on each of the 7 pieces, and every 7th point is also simulated.
+# Exact variances are parabolas between grid inputs, so 20 points lie on each of the 7 pieces, and every 7th point is also simulated.
 EXACT_VALUES = np.linspace(*INTERVAL, 20 * (2**BITS - 1) + 1)
 SIMULATED_STEP = 7
 
-# Mechanisms by label, with the bits of a message in brackets. Each is built from epsilon, the MVU table of 3 bits there, and the solver's
-# seed. Tables have 3 bits in; MVU minimises the mean variance over them under local privacy.
+# Mechanisms by label, with the bits of a message in brackets. Each mechanism is built from epsilon, the MVU table of 3 bits at that
+# epsilon, and the solver's seed. Tables have 3 bits in; MVU minimises the mean variance over them under local privacy.
 MECHANISMS: Mapping[str, Callable[[float, LookupTable, int], ScalarMechanism]] = MappingProxyType(
     {
         "bRR(3)": lambda epsilon, _, __: TableMeanMechanism(bitwise_randomised_response(epsilon, BITS, interval=INTERVAL)),
@@ -58,7 +58,7 @@ LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
         "bRR(3)": ORANGE.look,
         "gRR(3)": PURPLE.look,
         "Laplace": BLACK.look,
-        # The mechanism coincides with MVU(1): a wide band and hollow points enclose the marks of MVU(1).
+        # The mechanism coincides with MVU(1), so a wide band and hollow points enclose the marks of MVU(1).
         "CLDP": VERMILION.look
         | {"color": (VERMILION.colour, 0.35), "linestyle": "-", "linewidth": 5.0}
         | {"markersize": 7.0, "markerfacecolor": "none", "markeredgecolor": VERMILION.colour},
@@ -76,8 +76,8 @@ class SimulatedVariance:
     Attributes
     ----------
     variance : float
-        Mean over all batches of batch size x squared error of the batch's estimate. Clients are independent, so that its expectation
-        is the variance of one client for a mechanism without bias, and more for one with bias.
+        Mean over all batches of the batch size times the squared error of the batch's estimate. Clients are independent, so that its
+        expectation is the variance of one client for an unbiased mechanism, and more for a biased mechanism.
     standard_error : float
         Standard error of `variance`, from the spread of the batches.
     squared_error : float
@@ -105,9 +105,9 @@ def simulate_variance(
     clients : int
         Number of clients of one run.
     batches : int
-        Number of equal parts of a run that are also decoded by themselves; divides `clients`.
+        Number of equal parts of a run that are also decoded by themselves, a divisor of `clients`.
     runs : int
-        Independent runs; with the batches, at least two means in all.
+        Number of independent runs; runs times batches must be at least two.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class ScalarPoint(Point):
     epsilon : float
         Privacy parameter, 0.001 to 20.
     clients, batches, runs : int
-        Sizes of `simulate_variance`.
+        Numbers of clients, batches and runs, as in `simulate_variance`.
     """
 
     mechanism: str
@@ -185,7 +185,7 @@ class ScalarPoint(Point):
     def run(self, prepared: PreparedScalar) -> list[dict[str, Any]]:
         """Return a row for each value; every seventh has simulated variances and mean errors.
 
-        ``lower_bound`` bounds the average of any mechanism's variances over the 8 grid inputs; it errs downward.
+        ``lower_bound`` bounds the average of any mechanism's variances over the 8 grid inputs from below.
         """
         mechanism = MECHANISMS[self.mechanism](self.epsilon, prepared.mvu, self.seed)
         # A table's own guarantee is the epsilon of its design; the realised epsilon is within rounding of that.
@@ -219,7 +219,7 @@ class ScalarPoint(Point):
 def grid_averages(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each mechanism's exact variance averaged over the 8 grid inputs.
 
-    The certified bound is a bound on this average.
+    The certified bound applies to this average.
     """
     pieces = rows.groupby(["epsilon", "mechanism"], sort=False).cumcount() * (2**BITS - 1) % (len(EXACT_VALUES) - 1)
     grid = rows[pieces == 0].groupby(["epsilon", "mechanism"], sort=False, as_index=False)

@@ -1,4 +1,4 @@
-"""Figure 3 of Chaudhuri, Guo, Rabbat 2022: vector means against epsilon, and against bits.
+"""Figure 3 of Chaudhuri, Guo, Rabbat 2022: errors of vector means against epsilon and bits.
 
 The comparison against bits goes beyond the paper.
 """
@@ -47,18 +47,18 @@ BITS_OUT = (1, 2, 3, 4, 5)
 # Options of tables that are designed for the Rényi divergence.
 RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
-# Number of draws of a CLDP message on the L2 ball; the paper has one for each coordinate, which is more.
+# Number of draws of a CLDP message on the L2 ball; the paper has a draw for each coordinate, which is more.
 CLDP_DRAWS = (1, 4, 16)
 # Divisor of the draws in comparisons for few coordinates.
 FEWER_DRAWS = 4
 SQKR_BITS = (1, 2, 3)
 SIMPLEX_BITS = (1, 2, 4, 6)
 CODING_BITS = (4, 8)
-# Projections of 128 coordinates.
+# Number of projections of 128 coordinates.
 PROJECTED = 32
-# Options with which codes are quick, and serve three coordinates.
+# Options with which codes are quick, and serve vectors of three coordinates.
 SMALLEST = {"projected": 2, "message_bits": 2}
-# Number of vectors whose coordinates' distance from the grid is averaged for the bound.
+# Number of vectors over which the bound averages the distance of coordinates from the grid.
 BOUND_CLIENTS = 2000
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
@@ -99,7 +99,7 @@ class Series:
     mechanism : MechanismChoice
         The mechanism, with its options.
     norm : float
-        p of the L_p ball for clipping; every vector of the L1 ball lies in the L2 ball, too.
+        Order p of the L_p ball for clipping; every vector of the L1 ball also lies in the L2 ball.
     delta : float
         Failure probability of its guarantee.
     """
@@ -121,9 +121,9 @@ class Comparison:
     population : str
         Name of the population, as in `population_chunks`.
     by_epsilon : tuple of Series
-        Compared at every epsilon.
+        Series that are compared at every epsilon.
     by_bits : tuple of Series
-        Compared at one epsilon, with several numbers of bits.
+        Series that are compared at one epsilon, with several numbers of bits.
     """
 
     name: str
@@ -234,7 +234,7 @@ class SeriesTask:
     comparison, series : str
         Half of the comparison, and the series' label.
     panels : tuple of str
-        ``"epsilon"``, ``"bits"`` or both.
+        Panels of the series: ``"epsilon"``, ``"bits"`` or both.
     """
 
     of: MeanTask
@@ -269,7 +269,7 @@ class SeriesTask:
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
         """Return the task's rows.
 
-        The first repetition has two more, for the metrics ``"certified_error"`` and ``"paper_epsilon"``.
+        The first repetition has two more rows, for the metrics ``"certified_error"`` and ``"paper_epsilon"``.
         """
         place: dict[str, Scalar] = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
         rows = [place | row for row in self.of.run(prepared)]
@@ -281,8 +281,8 @@ class SeriesTask:
     def _paper_epsilon(self, prepared: PreparedMean) -> float:
         """Return the epsilon of the same noise or table in the paper's figure.
 
-        Mechanisms that need a delta have 1/(clients + 1). Tables and Laplace noise, whose privacy is metric, count for two vectors at half
-        of the largest distance, the others for any two.
+        Mechanisms that need a delta have 1/(clients + 1). Tables and Laplace noise, whose privacy is metric, have the epsilon for two
+        vectors at half of the largest distance, and other mechanisms the epsilon for any two vectors.
         """
         mechanism, of = prepared.mechanism, self.of
         delta = 1 / (of.task.clients + 1) if of.task.delta > 0 else 0.0
@@ -296,9 +296,9 @@ class SeriesTask:
     def _certified_error(self, prepared: PreparedMean) -> float:
         """Return the error of the best table of any bits for the same constraint, or NaN.
 
-        The constraint is the table's constraint on neighbouring rows, with errors averaged over the inputs of the grid. For tables that are
-        designed for the account of the whole vector it is that account, by `least_coordinate_variance`. The error includes the data's own
-        dithering, and errs downward.
+        The constraint is the table's constraint on neighbouring rows, with errors averaged over the inputs of the grid. Tables that are
+        designed for the account of the whole vector keep that account instead, by `least_coordinate_variance`. The error includes the
+        data's own dithering, and is a lower bound.
         """
         mechanism, of = prepared.mechanism, self.of
         if not isinstance(mechanism, VectorTableMechanism):
@@ -352,8 +352,8 @@ def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per comparison, panel, series and setting.
 
     The comparisons are ``"L1"`` and ``"L2"``, the panels ``"epsilon"`` and ``"bits"``. Columns are the averages of `summarise_sweep`;
-    `certified_error`, for tables alone (errs downward); `paper_epsilon`, at which the paper's figure would show the same; and
-    `central_error`, that of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
+    `certified_error`, a lower bound for tables alone; `paper_epsilon`, at which the paper's figure would show the same mechanism; and
+    `central_error`, the error of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
     """
     once = {metric: rows["metric"] == metric for metric in ("certified_error", "paper_epsilon")}
     # All groups have the settings in the same order.

@@ -28,7 +28,7 @@ SEARCHED_BITS = 2
 TOLERANCES = {1.0: 0.008, 3.0: 0.032, 5.0: 0.26}
 MARKS = (BLUE, VERMILION, GREEN)
 BOUND_LINE = (0, (1, 1))
-# Below this gap, more bits hardly help.
+# Gap below which more bits hardly help.
 SMALL_GAP = 0.01
 
 
@@ -123,7 +123,7 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 
 
 def _gaps(entries: pd.DataFrame, end: str) -> "pd.Series[float]":
-    """Return the gaps in per cent with the fewest or the most bits out, by epsilon."""
+    """Return the optimality gaps in per cent with the fewest or the most bits."""
     gaps: pd.Series[float] = 100 * entries.loc[entries["bits_out"] == entries["bits_out"].agg(end), "optimality_gap"]
     return gaps
 

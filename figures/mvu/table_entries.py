@@ -1,4 +1,4 @@
-"""Entries of MVU tables: the tasks that design the tables, and maps of probabilities."""
+"""Entries of MVU tables, with tasks that design the tables, and maps of probabilities."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ PROBABILITY_TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class DesignPoint(Point):
-    """An MVU table on the unit interval: mean objective, local privacy.
+    """An MVU table on the unit interval, for the mean objective and local privacy.
 
     The design problem is eq. 2 of Chaudhuri, Guo, Rabbat 2022.
 
@@ -56,8 +56,8 @@ class DesignPoint(Point):
 def table_entries(table: LookupTable) -> list[dict[str, Any]]:
     """Return one row per entry of a table, each with the whole table's certificate.
 
-    Values are on the scale of the unit interval. ``input_variance`` is the variance at the entry's input; ``realised_epsilon`` errs upward
-    and ``lower_bound`` downward.
+    Values are on the scale of the unit interval. ``input_variance`` is the variance at the entry's input; ``realised_epsilon`` is rounded
+    up and ``lower_bound`` rounded down.
     """
     certificate, provenance = table.certificate, table.provenance
     head = {

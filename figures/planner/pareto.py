@@ -1,4 +1,4 @@
-"""Designs of a plan, error against bits."""
+"""Figure of a plan's designs: error against bits."""
 
 import math
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from ..findings import Finding
 from ..point import Point
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
-# A design whose error exceeds the best of its trust model by this factor is left out, and counted in the caption.
+# Largest factor of a drawn design's error over the best of its trust model; the caption counts omitted designs.
 MOST_EXCESS = 100.0
-# A front names a single point among those within these powers of ten of each other, in bits and in error.
+# Least distance of named points of a front in powers of ten, in bits and in error.
 NEAR = (0.3, 0.5)
 # Rotation and alignment of the names above and below their points.
 UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
@@ -44,7 +44,7 @@ class PlanPoint(Point):
     adjacency: str = "replace-one"
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row for each design that keeps to the task."""
+        """Return a row for each design that meets the task."""
         task = Task(NormBall(self.dimension, 2.0), self.clients, self.epsilon, self.delta, self.adjacency)
         frame = plan_task(task, seed=self.seed, timed=False, on_step=silent).designs_frame()
         return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
@@ -76,7 +76,7 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
     axes.set_ylabel("predicted squared L2 error of the mean")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    # The axis leaves room for names to the right of the last point.
+    # The axis has room for names to the right of the last point.
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * (high / low) ** 0.18)
     axes.grid(visible=True)
@@ -128,7 +128,7 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             rotation_mode="anchor",
             **(UP if up else DOWN),
         )
-    # The bound is that of the best design: a larger bound holds for more restricted messages, and other designs need not obey it.
+    # The bound is that of the best design, since a larger bound for more restricted messages need not hold for other designs.
     bound = series["lower_bound"].iloc[int(series["predicted_error"].argmin())]
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
@@ -171,7 +171,10 @@ def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
 
 
 def _least(frame: pd.DataFrame, model: str) -> list[float]:
-    """Return the least error of a trust model's releasable designs over a trusted server's with Gaussian noise."""
+    """Return the least error of a trust model's releasable designs over the central error.
+
+    The central error is that of a trusted server with Gaussian noise.
+    """
     releasable = (frame["trust_model"] == model) & ~frame["on_real_numbers"].astype(bool)
     return [(frame["predicted_error"] / frame["central_gaussian_error"])[releasable].min()]
 

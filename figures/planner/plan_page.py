@@ -1,4 +1,4 @@
-"""The page of a plan: recommendations with their reasons, a picture, and sortable tables."""
+"""The page of a plan, with recommendations, their reasons, a picture, and sortable tables."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ UNITS = ((60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 @dataclass(frozen=True)
 class PlanColumn:
-    """A column of a plan's table: its heading, the number of a row, and the number as text."""
+    """A column of a plan's table, with its heading and a row's number and text."""
 
     heading: str
     value: Callable[[PlannedMechanism], float | str | None]
@@ -34,14 +34,14 @@ class PlanColumn:
         return "none" if value is None else value if isinstance(value, str) else self.words(value)
 
     def order(self, planned: PlannedMechanism) -> float | str:
-        """Return what the column is sorted by; missing numbers are empty."""
+        """Return the sort key of a cell; it is empty for missing numbers."""
         value = self.value(planned)
         return "" if value is None else value
 
 
 @dataclass(frozen=True)
 class PlanTable:
-    """The table of a trust model: shown and folded rows, and the sentences below."""
+    """The table of a trust model, with shown and folded rows, and the sentences below."""
 
     columns: tuple[PlanColumn, ...]
     shown: Sequence[PlannedMechanism]
@@ -57,11 +57,11 @@ def write_plan_page(plan: Plan, path: Path) -> None:
 
 
 def plan_page_html(plan: Plan) -> str:
-    """Return a plan with its advice as HTML that loads nothing from elsewhere."""
+    """Return a plan with its advice as self-contained HTML."""
     figure = Markup()
     if plan.feasible:
         with print_style():
-            # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+            # Only the figure is marked as safe, because matplotlib escapes the names in it.
             figure = Markup(svg_text(draw_plan(plan.designs_frame()), "plan"))  # noqa: S704 -- see above
     return fill_template(
         TEMPLATE,
@@ -113,7 +113,7 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
 
 
 def _times(heading: str, seconds: Sequence[float | None], value: Callable[[PlannedMechanism], float | None]) -> PlanColumn:
-    """Return a column of durations in the unit that suits the middle of them."""
+    """Return a column of durations in the unit that suits their median."""
     durations = sorted(number for number in seconds if number is not None)
     middle = durations[len(durations) // 2] if durations else 1.0
     size, unit = next(((size, unit) for size, unit in UNITS if middle >= size), UNITS[-1])

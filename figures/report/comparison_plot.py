@@ -21,13 +21,13 @@ from .report_figures import drawable, report_style, svg_text
 
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MOST_PANELS, PANELS_IN_A_ROW = 6, 3
-# Points of a plot; browsers take seconds for more.
+# Largest number of points of a plot, as browsers take seconds for more points.
 MOST_POINTS = 5000
-# An axis is logarithmic if its largest value exceeds its least by this factor.
+# Ratio of largest and least value from which an axis is logarithmic.
 LOGARITHMIC = 5.0
-# More values of a setting are not all written at its axis.
+# Largest number of values of a setting that are all written at its axis.
 MOST_TICKS = 8
-# They are not all written either if two of them are closer than this share of the axis.
+# Least distance of written values, as a share of the axis.
 LEAST_STEP = 0.08
 # Widest line of a legend with several columns, and of a panel's title, in characters.
 WIDE, TITLE_CHARACTERS = 44, 42
@@ -59,7 +59,7 @@ class ComparisonPlot:
     lines, panels : tuple of str
         Columns whose combinations are lines, and panels.
     rulers : tuple of Ruler
-        Columns to draw in grey.
+        Columns that are drawn in grey.
     names : mapping
         Words of columns.
     """
@@ -82,8 +82,8 @@ def varied_columns(rows: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
 def chosen_axis(rows: pd.DataFrame, candidates: Sequence[str], otherwise: str) -> str:
     """Return the column of the horizontal axis.
 
-    It is the candidate with the most different numbers, the first of equal ones; bits per client where no candidate varies; and `otherwise`
-    where they do not vary either.
+    The column is the first candidate with the most different numbers. It is bits per client if no candidate varies, and `otherwise` if
+    these do not vary either.
     """
     numeric = [name for name in candidates if name in rows and pd.api.types.is_numeric_dtype(rows[name]) and np.isfinite(rows[name]).all()]
     counts = {name: rows[name].nunique() for name in numeric}
@@ -95,14 +95,14 @@ def chosen_axis(rows: pd.DataFrame, candidates: Sequence[str], otherwise: str) -
 
 @dataclass(frozen=True)
 class DrawnPlot:
-    """A plot as an ``<svg>`` element, and sentences on what it leaves out."""
+    """A plot as an ``<svg>`` element, and sentences on omitted rows."""
 
     svg: str
     left_out: tuple[str, ...]
 
 
 def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> DrawnPlot:
-    """Draw a plot for a page; `name` tells its identifiers from others'."""
+    """Draw a plot for a page; `name` distinguishes its identifiers from those of other plots."""
     first = rows.iloc[:MOST_POINTS]
     frame = first.assign(line=_in_words(first, plot.lines, plot).replace("", plot.words), panel=_in_words(first, plot.panels, plot))
     shown = frame[np.isfinite(frame[plot.value]) & (frame[plot.value] > 0)]
@@ -127,7 +127,7 @@ def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> Draw
 
 
 def not_drawn(plot: DrawnPlot) -> str:
-    """Return a sentence for a caption on what a plot leaves out; empty if that is nothing."""
+    """Return a caption's sentence on the omitted rows of a plot, empty without omissions."""
     return f" Not drawn: {listed(plot.left_out)}." if plot.left_out else ""
 
 
@@ -148,7 +148,7 @@ def _in_words(rows: pd.DataFrame, names: Sequence[str], plot: ComparisonPlot) ->
 
 
 def words_of(row: Mapping[Any, Any], names: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """Return the values of a row in some columns, in words; missing values are left out.
+    """Return the values of a row in some columns, in words, without missing values.
 
     Texts stand alone; other values stand beside the column's words.
     """
@@ -216,7 +216,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Map
 
 
 def _arms(rows: pd.DataFrame, plot: ComparisonPlot) -> Any:
-    """Return the arms of error bars; a lower arm that would reach zero is left out."""
+    """Return the arms of error bars, without lower arms that would reach zero."""
     if plot.error is None:
         return None
     margins = Z95 * rows[plot.error].fillna(0.0)
@@ -224,7 +224,7 @@ def _arms(rows: pd.DataFrame, plot: ComparisonPlot) -> Any:
 
 
 def _draw_named(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
-    """Draw rows that differ in nothing that is a number, each at its own height."""
+    """Draw rows that do not differ in any number, each at its own height."""
     names = list(dict.fromkeys(rows[plot.axis]))
     for ruler in plot.rulers:
         values = rows[ruler.name].dropna().unique()
@@ -242,7 +242,7 @@ def _logarithmic(axes: Axes, values: pd.Series, which: str) -> None:
     axis = axes.yaxis if which == "y" else axes.xaxis
     if values.max() > LOGARITHMIC * values.min():
         (axes.set_yscale if which == "y" else axes.set_xscale)("log")
-        # A short axis writes digits between its powers of ten.
+        # A short axis shows digits between its powers of ten.
         low, high = axis.get_view_interval()
         axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)))
         axis.set_minor_formatter(NullFormatter())

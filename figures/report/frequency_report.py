@@ -1,4 +1,4 @@
-"""Private frequencies as an offline HTML page: top items, costs, limits."""
+"""Private frequencies as an offline HTML page, with top items, costs and limits."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ MOST_DRAWN = 30
 
 
 def write_frequency_report(study: FrequencyStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's report as an HTML file that loads nothing from elsewhere.
+    """Write a study's report as a self-contained HTML file.
 
     An existing file is replaced.
     """
@@ -27,13 +27,13 @@ def write_frequency_report(study: FrequencyStudy, path: Path, *, command: str | 
 def frequency_report_html(study: FrequencyStudy, *, command: str | None = None) -> str:
     """Return a study's report as HTML."""
     filters = {"short": lambda value: f"{value:.4g}", "signed": lambda value: f"{value:+.4g}"}
-    # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+    # Only the figure is marked as safe, because matplotlib escapes the names in it.
     figure = Markup(top_items_figure(study))  # noqa: S704 -- see above
     return fill_template(TEMPLATE, filters, study=study, figure=figure, command=command, infinity=math.inf)
 
 
 def top_items_figure(study: FrequencyStudy) -> str:
-    """Draw the items with the largest estimates, and the truth, as an ``<svg>`` element.
+    """Draw the items with the largest estimates, and true frequencies, as an ``<svg>`` element.
 
     Error bars reach 1.96 standard errors to either side.
     """

@@ -23,9 +23,9 @@ def fill_template(name: str, filters: Mapping[str, Callable[..., Any]], *, folde
     filters : mapping
         Filters of the template.
     folder : Path
-        Folder of the template; it may include those of the folder of the pages' style, too.
+        Folder of the template, which may also include templates of the folder of the pages' style.
     **values
-        Values that the template shows. Text of any origin is escaped and stripped of control characters; only `Markup` is HTML.
+        Values that the template shows. Text is escaped and stripped of control characters; only `Markup` is HTML.
     """
     environment = Environment(loader=FileSystemLoader([folder, STYLES]), autoescape=True, undefined=StrictUndefined, finalize=_plain)
     environment.filters |= filters

@@ -1,4 +1,4 @@
-"""A study as an offline HTML page: results, certificates, tables, provenance."""
+"""A study as an offline HTML page with results, certificates, tables and provenance."""
 
 import math
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from ...shown import percent_up
 from .pages import fill_template, write_page
 
 TEMPLATE = "report.html.jinja"
-# A table with more inputs is printed with only some rows; the exact weights below the rows are complete.
+# Largest number of inputs of a table whose rows are all printed; the exact weights below the rows are always complete.
 MOST_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedTable:
-    """A verified lookup table for the page: mechanism, file's checksum, printed rows."""
+    """A verified lookup table for the page, with its file's checksum and printed rows."""
 
     name: str
     table: LookupTable
@@ -31,7 +31,7 @@ class PrintedTable:
 
 
 def write_report(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's report as an HTML file that loads nothing from elsewhere.
+    """Write a study's report as a self-contained HTML file.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def write_report(study: MeanStudy, path: Path, *, command: str | None = None) ->
 
 def report_html(study: MeanStudy, *, command: str | None = None) -> str:
     """Return a study's report as HTML; raise `TableError` if a table does not verify."""
-    # The import stands here, so that the headline alone does not load matplotlib.
+    # The import is local, so that the headline alone does not load matplotlib.
     from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
 
     decimals = _decimals(min(estimate.standard_error for estimate in study.comparison.estimates))
@@ -64,7 +64,7 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         "shade": _shade,
         "percent_up": percent_up,
     }
-    # The figures are made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+    # Only the figures are marked as safe, because matplotlib escapes the names in them.
     return fill_template(
         TEMPLATE,
         filters,
@@ -82,8 +82,8 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
 def headline(study: MeanStudy) -> tuple[str, ...]:
     """Return a study's result in a few plain sentences.
 
-    The sentences state the estimate, with an error that holds whatever the values are; the shift of the mean by clipping, if there is a
-    shift; the table's distance from the optimum, if it is certified; and the cost of the same error without compression.
+    The sentences state the estimate, with an error that holds for all values; the shift of the mean by clipping, if there is a shift; the
+    table's distance from the optimum, if it is certified; and the cost of the same error without compression.
     """
     mvu, laplace = study.estimate, study.comparison.estimates[-1]
     margin = Z95 * mvu.worst_standard_error

@@ -1,4 +1,4 @@
-"""The report's figures as SVG text inside an HTML page without external resources."""
+"""The report's figures as SVG text for a self-contained HTML page."""
 
 import io
 import re
@@ -60,7 +60,7 @@ def estimates_figure(study: "MeanStudy") -> str:
 def variance_figure(study: "MeanStudy") -> str:
     """Draw the variance of a decoded message by the client's value, as an ``<svg>`` element.
 
-    The plot shows the certified bound, too.
+    The plot also shows the certified bound.
     """
     low, high = study.comparison.interval
     values = np.linspace(low, high, 1 + 20 * (2**study.bits_in - 1))
@@ -74,7 +74,7 @@ def variance_figure(study: "MeanStudy") -> str:
                 color=mark.colour,
                 linestyle=mark.line,
                 marker=mark.marker,
-                # Marks are shifted from mechanism to mechanism, so that markers of curves that meet do not hide each other.
+                # Markers are shifted from mechanism to mechanism, so that markers of meeting curves do not hide each other.
                 markevery=(index * len(values) // 40, len(values) // 8),
                 markersize=6,
                 label=name,
@@ -102,9 +102,9 @@ def report_style() -> AbstractContextManager[None]:
             "axes.axisbelow": True,
             "grid.color": "#dddddd",
             "grid.linewidth": 0.6,
-            # A column's name is drawn as plain text, whatever its characters.
+            # The setting draws a column's name as plain text, with any characters.
             "text.parse_math": False,
-            # Glyphs are drawn as outlines: the figure looks the same wherever it is opened, and loads no font.
+            # Glyphs are drawn as outlines, so that the figure looks the same in every program, and loads no font.
             "svg.fonttype": "path",
         }
     )

@@ -1,6 +1,6 @@
 """The page of a table of results.
 
-It has a sentence, guarantees, a plot and a sortable table; the data lie beside it.
+The page has a sentence, guarantees, a plot and a sortable table, and lies beside the data.
 """
 
 import math
@@ -18,11 +18,11 @@ from ...shown import in_figures, with_powers
 from .pages import fill_template, write_page
 
 TEMPLATE = "results.html.jinja"
-# Files of the page, and of the rows of its table, beside the results.
+# Names of the files of the page, and of the rows of its table, beside the results.
 PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
-# Rows that a page shows at first; a switch shows all.
+# Number of rows that a page shows at first; a switch shows all rows.
 FIRST_ROWS = 25
-# Browsers take seconds for more rows.
+# Largest number of rows of a page, as browsers take seconds for more rows.
 MOST_ROWS = 10_000
 
 
@@ -35,13 +35,13 @@ class Column:
     name, heading : str
         Column of the rows, and its heading.
     digits : int
-        Significant digits of numbers that are not whole.
+        Number of significant digits of numbers that are not whole.
     error : str or None
         Column of a standard error that stands behind the value.
     unit : str
         Unit behind a number.
     least : float
-        Smaller numbers are stated to be below this one.
+        Number below which the page states only that a value is smaller.
     links : tuple of (str, str)
         Columns with files' names, each with the words of its link; the cell has these links and no value.
     """
@@ -69,7 +69,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, what it is sorted by, and its links as pairs of a file and words."""
+    """A cell with its text, its sort key, and its links as pairs of a file and words."""
 
     text: str
     order: Any
@@ -81,7 +81,7 @@ class Cell:
 class Row:
     """A row of a page's table.
 
-    The flags say whether the row is the best of its setting, and whether it is only a reference.
+    The flags state whether the row is the best of its setting, and whether it is only a reference.
     """
 
     cells: tuple[Cell, ...]
@@ -98,21 +98,21 @@ class ResultsPage:
     title, statement : str
         Heading, and the sentence that states the result.
     setting : tuple of str
-        What all rows share.
+        Settings that all rows share.
     guarantee : str
         The guarantees in a sentence.
     warnings : tuple of str
-        What a reader must know before comparing rows.
+        Warnings for readers who compare rows.
     figure : str
         The plot, an ``<svg>`` element made by matplotlib; empty without rows.
     caption : str
-        What the plot shows.
+        Caption of the plot.
     columns : tuple of Column
-        Columns of the table; those without a value are left out.
+        Columns of the table; the page omits columns without a value.
     rows : DataFrame
-        The first rows, or all, with `is_reference` and `is_best`.
+        The first rows, or all rows, with `is_reference` and `is_best`.
     total : int
-        Number of all rows, if it exceeds that of the first ones.
+        Number of all rows, if it exceeds the number of first rows.
     notes : tuple of str
         Sentences below the table.
     failures : tuple of TaskFailure
@@ -120,7 +120,7 @@ class ResultsPage:
     data : tuple of (str, str)
         Files beside the page, each with its contents in words.
     provenance : tuple of (str, str)
-        Names and texts.
+        Pairs of a name and a text on the software and the data.
     """
 
     title: str
@@ -140,7 +140,7 @@ class ResultsPage:
 
 
 def results_page_html(page: ResultsPage) -> str:
-    """Return a page as HTML that loads nothing from elsewhere."""
+    """Return a page as self-contained HTML."""
     records = page.rows.iloc[:MOST_ROWS].to_dict("records")
     columns = [column for column in page.columns if column.links or any(map(column.text, records))]
     shown = [_row(row, columns) for row in records]
@@ -149,7 +149,7 @@ def results_page_html(page: ResultsPage) -> str:
         TEMPLATE,
         {"powers": with_powers},
         page=page,
-        # Figures are made by matplotlib from names that it escapes: nothing else on the page is marked as safe.
+        # Only the figures are marked as safe, because matplotlib escapes the names in them.
         figure=Markup(page.figure),  # noqa: S704 -- see above
         columns=columns,
         words={column.name for column in columns if any(isinstance(row[column.name], str) for row in records)},
@@ -163,7 +163,10 @@ def results_page_html(page: ResultsPage) -> str:
 
 
 def write_results_page(folder: Path, html: str, summary: pd.DataFrame) -> Path:
-    """Write a page and its summary into a folder, in place of earlier files, and return the page's path."""
+    """Write a page and its summary into a folder, and return the page's path.
+
+    They replace earlier files.
+    """
     write_atomically(folder / SUMMARY_NAME, summary.to_csv(index=False).encode())
     write_page(folder / PAGE_NAME, html)
     return folder / PAGE_NAME

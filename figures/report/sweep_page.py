@@ -1,6 +1,6 @@
 """The page of a sweep: errors beside proven bounds and references.
 
-Errors are drawn against the setting that varies most.
+The plot shows errors against the setting that varies most.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ...shown import in_figures, listed
 from .comparison_plot import BITS, ComparisonPlot, Ruler, chosen_axis, draw_comparison, not_drawn, varied_columns, words_of
 from .results_page import SUMMARY_NAME, Column, ResultsPage, results_page_html, versions_of, write_results_page
 
-# An interval is a single setting on the page.
+# The ends of an interval are a single setting on the page.
 SHOWN_SETTINGS = (*(name for name in SETTINGS if name not in ("low", "high")), "interval")
 NAMES = {name: name.replace("_", " ") for name in SHOWN_SETTINGS} | {
     "categories": "items",
@@ -31,7 +31,7 @@ NAMES = {name: name.replace("_", " ") for name in SHOWN_SETTINGS} | {
     BITS: "bits per client",
     "label": "mechanism",
 }
-# Settings whose numbers may be the horizontal axis, the first of equally many.
+# Settings whose numbers may be the horizontal axis, in order of preference.
 AXES = ("epsilon", "clients", "dimension", "categories", "rounds", "nonzero", "scale", "clip_norm", "delta")
 RULERS = (Ruler("central_error", "central Gaussian, same ε and δ", (0, (5, 3))), Ruler("zero_squared_error", "answering zero", (0, (1, 1))))
 
@@ -54,7 +54,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
     rows = summary.assign(
         flag=flags,
         is_best=best_rows(summary, "mean_squared_error", SETTINGS),
-        # A reference has no budget.
+        # A reference has no budget, so its realised epsilon replaces it.
         epsilon=summary["epsilon"].where(~summary["is_reference"], summary["realised_epsilon"]),
         ratio_to_bound=_ratio_to_bound(summary),
     )
@@ -114,7 +114,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
 def _ratio_to_bound(summary: pd.DataFrame) -> pd.Series:
     """Return the worst error over the proven lower bound.
 
-    It is missing where the bound is too weak to judge by, as in plans.
+    The ratio is missing if the bound is too weak to judge a mechanism, as in plans.
     """
     bound = summary["lower_bound"].astype(float)
     weak = (summary["trust_model"] != "local") & summary["low"].isna() & (bound < WEAK * summary["central_error"])

@@ -1,4 +1,4 @@
-"""The page of a grid of tables: variances beside certified bounds, with links to the files."""
+"""The page of a grid of tables, with variances, certified bounds and links to the files."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,9 +28,9 @@ NAMES = {
 }
 SETTINGS = ("epsilon", "bits_in", "bits_out", "metric", "objective", "low", "high")
 AXES = ("epsilon", "bits_out", "bits_in")
-# Columns of the index that the page leaves to the data.
+# Columns of the index that only the data show.
 NOT_SHOWN = ("max_bias", "solver", "size", "checksum")
-# A table whose gap is below this share is called near the optimum.
+# Gap below which a table is called near the optimum.
 NEAR_OPTIMUM = 0.01
 SAME_BITS_NOTE = (
     "Gap, same bits: no table with messages of as many bits has a variance that is lower by a larger share. Tables of one bit have a "
@@ -67,7 +67,7 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
 def index_rows(index: Path) -> pd.DataFrame:
     """Return an index of tables with the columns `variance`, `is_reference` and `flag`.
 
-    `variance` is that of a table's objective; the other two columns compare budgets.
+    `variance` is the variance of a table's objective; the other two columns compare budgets.
     """
     rows: pd.DataFrame = pq.read_table(index, columns=[name for name in pq.read_schema(index).names if name not in NOT_SHOWN]).to_pandas()
     if rows.empty:
@@ -81,7 +81,7 @@ def index_rows(index: Path) -> pd.DataFrame:
             variance=rows["mean_variance"].where(rows["objective"] == "mean", rows["worst_variance"]),
             table=stems,
             label=stems,
-            # A certificate without an epsilon has one that is infinite.
+            # A certificate without an epsilon counts as infinite epsilon.
             realised_epsilon=rows["realised_epsilon"].astype(float).fillna(np.inf),
             delta=0.0,
             realised_delta=0.0,
@@ -90,7 +90,7 @@ def index_rows(index: Path) -> pd.DataFrame:
 
 
 def metric_sentence(rows: pd.DataFrame) -> str | None:
-    """Return what metrics promise, where tables differ in them."""
+    """Return a sentence on the guarantees by metrics, if tables differ in them."""
     metrics = list(dict.fromkeys(rows["metric"]))
     if len(metrics) < 2:
         return None
@@ -112,7 +112,7 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
         rulers=(BOUND,),
         names=NAMES,
     )
-    # Tables that differ in their interval only have the same variance on the unit interval.
+    # Tables that differ only in their interval have the same variance on the unit interval.
     drawn = draw_comparison(rows.drop_duplicates(["epsilon", "bits_in", "bits_out", "metric", "objective"]), plot, "grid")
     shown = rows.iloc[:MOST_ROWS]
     limits = [f"{in_figures(low)} to {in_figures(high)}" for low, high in zip(shown["low"], shown["high"], strict=True)]

@@ -1,6 +1,6 @@
-"""Training by cpSGD: accuracy against bits of a coordinate, rotated or not, two budgets.
+"""Training by cpSGD: accuracy against bits of a coordinate, with and without rotation.
 
-The training passes once over digits, which are deformed without end.
+The training passes once over endless deformed digits, with two budgets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ from .training_figure import training_figure
 PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
 QUICK_BITS, FULL_BITS = (16, 18, 20), (17, 18, 20, 22)
-# Shares of the paper's clients of a step and of its steps.
+# Shares of the paper's number of clients of a step, and of its number of steps.
 QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 20, 25
 MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
-# Bits of MNIST's larger model, and of a corner of its grid, whose few clients need more.
+# Numbers of bits of MNIST's larger model, and of a corner of its grid, whose few clients need more bits.
 PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)
 SMALL: Mapping[str, Any] = {"fontsize": 6.5, "annotation_clip": False}
 
@@ -74,7 +74,7 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 
 def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
-    """Return the paper's own runs: MNIST deformed without end among 25 million clients.
+    """Return the paper's own runs, with endless deformed MNIST among 25 million clients.
 
     A quick run has a few of the steps.
     """
@@ -102,7 +102,7 @@ def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[Train
         seed,
         common,
         [
-            # An unclipped update may be too long a step.
+            # The step of an unclipped update may be too long.
             {"name": "none", "server_rate": [0.2, 1.0]},
             {"name": "dp-fedavg", "epsilon": epsilons},
             {"name": "cpsgd", "epsilon": epsilons, "bits": list(bits), "rotated": [True, False]},

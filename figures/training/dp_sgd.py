@@ -46,14 +46,14 @@ METHODS = (
     ("mvu", 1, "MVU, 1 bit", GREEN),
     ("mvu", 3, "MVU, 3 bits", PURPLE),
 )
-# Sampling of clients, title, and the column of local mechanisms' epsilon. Sampling in passes, as in the paper, amplifies no guarantee.
+# Kinds of sampling, with a title and the column of local mechanisms' epsilon. Sampling in passes, as in the paper, amplifies no guarantee.
 PANELS = (
     ("passes", "all images in turn", "epsilon"),
     ("fixed", "random batches, drawn in secret", "epsilon_amplified"),
 )
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
-# The paper states noise in clip norms. The noise here is in distances of two updates, which replace-one adjacency counts.
+# The paper states noise in clip norms. This code states noise in distances of two updates, which replace-one adjacency counts.
 SENSITIVITY = 2
 
 
@@ -94,7 +94,7 @@ def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
     Each of several data sets has a line.
     """
     sets = by_data(frame)
-    # Epsilon is that of a single run, as in the paper: the choice of the best costs additional privacy, which is not counted.
+    # Epsilon is that of a single run, as in the paper, without the additional privacy cost of choosing the best run.
     tuned = "best step and clip norm" if frame["rounds"].nunique() == 1 else "best rounds, step and clip norm within each ε"
     delta = rounded_up(frame["delta"].max(), 2) if len(sets) == 1 else "1/(images + 1)"
     guarantees = (
@@ -118,7 +118,7 @@ def _setting_in_words(frame: pd.DataFrame) -> str:
 
 
 def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -> list[TrainingTask]:
-    """Return the paper's noise and tables on the digits, with clip norms about its best.
+    """Return the paper's noise and tables on the digits, with clip norms near its best norm.
 
     A full run has more steps than a quick run.
     """
@@ -189,12 +189,12 @@ class _Grid:
 
     @property
     def trusted(self) -> dict[str, Any]:
-        """A trusted server's noise: a reference that the paper does not have."""
+        """Runs of a trusted server's noise, a reference that the paper does not have."""
         return {"name": "dp-fedavg", "noise_multiplier": self.sigmas, "clip": self.clips, "server_rate": self.steps}
 
     @property
     def local(self) -> list[dict[str, Any]]:
-        """Gaussian noise on each gradient; its signs; and tables."""
+        """Runs of Gaussian noise on each gradient, of the signs of noisy gradients, and of tables."""
         tuned = {"clip": self.clips, "server_rate": self.steps}
         tables = {"bits_in": PAPER.value("mvu_bits_in"), "bits_out": self.table_bits, "metric": PAPER.value("mvu_metric")}
         return [
@@ -204,7 +204,7 @@ class _Grid:
         ]
 
     def _signs(self, sigma: float, clip: float) -> dict[str, Any]:
-        # The paper's steps multiply means of plain signs; the steps here multiply signs in units of the gradient.
+        # The paper's steps multiply means of plain signs; these steps multiply signs in units of the gradient.
         unit = SignGaussianMechanism(NormBall(1, 2.0, clip), sigma / SENSITIVITY, delta=0.0).unit
         rates = [step / unit for step in self.steps]
         return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}
@@ -215,7 +215,7 @@ def dp_sgd_figure(
 ) -> FigureEntry:
     """Return the figure of one of the paper's models.
 
-    The paper trains its model on `data`; on the digits, `model` takes its place. `claim` states the content of the paper's pictures.
+    The paper trains its model on `data`; on the digits, `model` replaces it. `claim` states the content of the paper's pictures.
     """
 
     def draw(frame: pd.DataFrame) -> Figure:

@@ -1,4 +1,4 @@
-"""Shared parts of the trainings' figures: tasks from a grid, rows by setting, and panels."""
+"""Shared parts of the trainings' figures: tasks of a grid, rows by setting, and panels."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""An offline HTML page on a grid of trainings: curves, results, guarantees, provenance.
+"""A self-contained HTML page on a grid of trainings.
 
-The page is self-contained.
+The page has curves, results, guarantees and provenance.
 """
 
 import math
@@ -32,9 +32,10 @@ AXES = (
     ("epsilon", "proven ε of all rounds so far", True),
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
-# Settings that are drawn, and that a sentence names, at most.
+# Largest numbers of drawn settings, and of settings that a sentence names.
 MOST_SERIES, MOST_NAMED = len(MARKS), 4
-# Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without it, for others.
+# Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without secret sampling, for other
+# mechanisms.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
 
@@ -54,7 +55,7 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
 def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
     """Draw accuracy against rounds, epsilon and bytes up, from rows of `labelled`.
 
-    A run without privacy has no epsilon: a horizontal line shows its last accuracy.
+    A horizontal line shows the last accuracy of a run without privacy, which has no epsilon.
     """
     frame = with_totals(results)
     frame = frame[frame["accuracy"].notna()]
@@ -93,7 +94,7 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
     finite = values[np.isfinite(values) & (values > 0)]
     if logarithmic and len(finite) and finite.max() > 5 * finite.min():
         axes.set_xscale("log")
-        # Report figures do not read mathematics, so use plain text.
+        # The label is plain text, as report figures do not parse mathematics.
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(words)
@@ -151,7 +152,7 @@ def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = 
             ),
             rows=summary.assign(
                 is_best=best_rows(summary, "accuracy", PROBLEM, largest=True),
-                # A reference promises nothing.
+                # Trust model and adjacency are empty for a reference, which has no guarantee.
                 **{name: summary[name].where(~summary["is_reference"], "") for name in ("trust_model", "adjacency")},
             ),
             notes=_notes(summary, assumed),
@@ -174,7 +175,7 @@ def compared_trainings(results: pd.DataFrame) -> pd.DataFrame:
 def training_statement(summary: pd.DataFrame) -> str:
     """Return the sentence that states each guarantee's best accuracy.
 
-    References, which have no finite epsilon, are stated apart.
+    A separate sentence states references, which have no finite epsilon.
     """
     private, references = summary[~summary["is_reference"]], summary[summary["is_reference"]]
     groups = private.groupby(list(GUARANTEE), sort=False, dropna=False)["accuracy"]
@@ -194,9 +195,10 @@ def _guarantee(row: dict[Hashable, Any], stated: Sequence[str]) -> str:
 
 
 def _drawn_runs(results: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the runs to draw, as `labelled` names them, and how many settings are left out.
+    """Return the runs to draw, as `labelled` names them, and the number of omitted settings.
 
-    Of many settings the best of each reference is drawn, and of the others the best of each guarantee, the second of each, and so on.
+    If there are many settings, the page draws the best of each reference and, of other settings, the best of each guarantee, the second of
+    each, and so on.
     """
     frame = labelled(results)
     budget = results["target_epsilon"].astype(float).fillna(results["epsilon"])

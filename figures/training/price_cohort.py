@@ -1,6 +1,6 @@
-"""Clients of a round at one epsilon: accuracy of sketched trainings, by compression rate.
+"""Accuracy of sketched trainings against clients of a round, by compression rate.
 
-The sketches go through a secure sum.
+The sketches go through a secure sum, and all trainings have the same epsilon.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Bits and compression rate together: accuracy of trainings for each pair.
+"""Accuracy of trainings for pairs of bits and compression rate.
 
 Pairs have the same epsilon, or the same noise on the paper's data. The paper is Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
 fundamental price of secure aggregation in differentially private federated learning*, whose authors chose pairs of rate and bits by hand.
@@ -38,16 +38,16 @@ from .training_figure import training_figure
 
 LARGEST_RATE = 1e9
 MOST_BITS = 62
-# Half of the modulus in standard deviations of the sum, in the paper's trainings.
+# Half of the modulus, in standard deviations of the sum, in the paper's trainings.
 DEVIATIONS = 4.0
 QUICK_BITS, FULL_BITS = [8, 10, 12, 14, 16], [8, 10, 12, 14, 16, 18]
 QUICK_RATES, FULL_RATES = (4, 10, 40), (2, 4, 10, 20, 50)
 # Settings of the paper's text and of Figures 3, 5 and 6, with the noise multipliers of `PAPER.reported`.
 PAPER_BITS, PAPER_RATES = PAPER.value("map_bits"), (4, 10, 20, 50, 60)
-# Data set with the paper's accuracies of pairs: its table 1. The paper's maps, on FEMNIST, name only the cheapest pairs.
+# Data set of the paper's table 1, with accuracies of pairs. The paper's maps, on FEMNIST, name only the cheapest pairs.
 PAIRS_ON = "stackoverflow-words"
 PANEL_HEIGHT = 2.6
-# Pairs within this many points of the best accuracy count as near the best.
+# Largest distance from the best accuracy, in percentage points, that counts as near the best.
 SLACK = 4.0
 
 
@@ -58,13 +58,13 @@ class CompressionSetting:
     Attributes
     ----------
     source : str
-        The table or figure.
+        Table or figure of the paper.
     task : str
         Learning task.
     rate : float
-        Compression rate r: parameters over coordinates of a sketch.
+        Compression rate r, the number of parameters over the coordinates of a sketch.
     bits : int
-        Bits b of a coordinate of the secure sum.
+        Number b of bits of a coordinate of the secure sum.
     noise_multiplier : float or None
         Standard deviation of the noise over the clip norm; None if the text does not state it.
     accuracy : float or None
@@ -85,7 +85,7 @@ class CompressionSetting:
 
     @property
     def bits_per_parameter(self) -> float:
-        """Bits of the secure sum per parameter of the model."""
+        """Number of bits of the secure sum per parameter of the model."""
         return self.bits / self.rate
 
 
@@ -107,7 +107,7 @@ SETTINGS = (
 def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
     """Return 2 (1 - Phi(k)), the probability that a Gaussian coordinate leaves the modulus.
 
-    The modulus extends k standard deviations either way.
+    The modulus extends k standard deviations in both directions.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def compression_settings() -> pd.DataFrame:
 def arrange_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each pair, with its bits per parameter, and the cheapest pair marked.
 
-    The cheapest pair is among those within the slack. With the paper's noise no pair is marked: pairs with fewer bits, which round more,
+    The cheapest pair is among those within the slack. With the paper's noise no pair is marked, as pairs with fewer bits, which round more,
     are less private.
     """
     frame = arrange_rates(rows)
@@ -180,7 +180,7 @@ def draw_map(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> AxesImage:
-    """Draw a map; its colours span the accuracies of all maps."""
+    """Draw a map, whose colours span the accuracies of all maps."""
     # Rates of whole rows differ a little from the requested rates, which are the same for all numbers of bits.
     sizes = sorted(pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).unique(), reverse=True)
     bits = sorted(pairs["bits"].astype(int).unique())
@@ -209,7 +209,7 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
 def reported_pairs(data: str) -> str:
     """Return the paper's results on pairs, in words.
 
-    The results are the cheapest pairs on FEMNIST, and else the accuracies of its table 1 at the largest noise.
+    The results are the cheapest pairs on FEMNIST, and on other data the accuracies of its table 1 at the largest noise.
     """
     if data == PAPER.data:
         named = [setting for setting in SETTINGS if setting.source.startswith("Figure")]

@@ -1,4 +1,4 @@
-"""A compressed large model or a small model: accuracy against the size of a message.
+"""Accuracy of a compressed large model and of a small model against the message's size.
 
 The trainings share an epsilon or a noise.
 """
@@ -30,7 +30,7 @@ from .training_figure import training_figure
 
 MARKS = (BLUE, VERMILION)
 MODELS = ("softmax", "mlp-128")
-# Sizes of a sketched message, beside the size of the whole model.
+# Sizes of a sketched message, in addition to the size of the whole model.
 QUICK_SIZES, FULL_SIZES = (75, 150, 300, 600, 2400), (75, 150, 300, 600, 1200, 2400, 4800)
 RATES_ON_DATA = (4, 16, 64)
 

@@ -24,22 +24,23 @@ SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Epsilon of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 MOST_NOISE = max(result.noise_multiplier or 0.0 for result in PAPER.reported)
-# Smaller epsilons are written without a power of ten.
+# Epsilon below which numbers are written without a power of ten.
 LARGEST_WRITTEN_OUT = 1e6
-# Change of a sum by a client's data in clip norms, under replace-one adjacency.
+# Largest change of a sum by a client's data under replace-one adjacency, in clip norms.
 SENSITIVITY = 2
-# Pixels and classes of the digits.
+# Number of pixels and number of classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
-# Only whole updates need it; sketches always set it.
+# Rotation of whole updates, which the paper states; sketches always set their rotation.
 ROTATION = PAPER.value("rotation")
 QUICK_ROUNDS_ON_DATA = 10
-# Rounds, and clients of a round, of a quick run on next words, which only shows that the files are right: a client takes minutes.
+# Number of rounds, and of clients of a round, of a quick run on next words, which only shows that the files are right, as a client takes
+# minutes.
 QUICK_WORDS = 1, 2
 
 
 def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
-    """Return the keys of runs on deformed digits, secure-sum mechanisms, replace-one adjacency."""
+    """Return the keys of runs on deformed digits, in a secure sum with replace-one adjacency."""
     clients = 2000 if quick else PAPER.value("clients")
     return {
         "clients": clients,
@@ -116,7 +117,7 @@ def sketch_tasks(
     """Return runs without privacy, and private runs of whole updates and of sketches.
 
     Each budget has a run with a secure sum of whole updates, and a run for each size of sketches. A budget is an epsilon or a noise
-    multiplier; the bits are the paper's, unless `private` says otherwise.
+    multiplier; the bits are the paper's, unless `private` states other bits.
     """
     paper = ON_DATA.get(common.get("data", ""), PAPER)
     blocks: list[dict[str, Any]] = [{"name": "none"}]
@@ -129,7 +130,7 @@ def sketch_tasks(
 def papers_noise(*multipliers: float) -> Mapping[str, Any]:
     """Return the paper's noise multipliers in units of trainings.
 
-    The paper's z is over the clip norm, that of trainings over a sensitivity of two clip norms.
+    The paper's multiplier is relative to the clip norm; the multiplier of trainings is relative to a sensitivity of two clip norms.
     """
     return {"noise_multiplier": [multiplier / SENSITIVITY for multiplier in multipliers]}
 
@@ -155,7 +156,8 @@ def reported_percent(row: Mapping[Any, Any]) -> float | None:
         return None
     for result in paper.reported:
         if result.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (result.bits or paper.value("bits")):
-            # With few clients the paper has whole updates only; with many it has the highest rate. Rates of whole rows differ a little.
+            # For few clients per round the paper reports only whole updates, and for many clients the result of the highest rate. Rates of
+            # sketches with whole rows differ a little.
             rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else result.rate
             if round(row["rate"]) == rate:
                 return result.accuracy.get(f"cohort-{row['clients_per_round']}")

@@ -36,7 +36,7 @@ from .price_settings import (
 from .training_figure import training_figure
 
 MARKS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY)
-# Noise that replaces none, because a secure sum needs noise: the paper has no noise in its figure 2, of words.
+# Small noise multiplier in place of no noise, which a secure sum cannot have; the paper has no noise in its figure 2, of words.
 LITTLE_NOISE = {"femnist": [], "stackoverflow-words": [0.01]}
 RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 10, 20)}
 
@@ -113,7 +113,7 @@ def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingT
         noise, rates = (noise[-1:], rates[1:2]) if quick else (noise, rates)
         sizes, seeds = row_sizes(paper.value("parameters"), rates), 1 if quick else paper.value("seeds")
         tasks += sketch_tasks(seed, common, sizes, seeds, papers_noise(*noise), {"epsilon": EPSILON_ON_DATA})
-        # The runs of table 1 have fewer bits; a quick run has only those of the largest noise.
+        # The runs of table 1 have fewer bits; a quick run has only the runs of the largest noise.
         table = [
             _reported_run(paper, result) for result in paper.reported if result.bits and (not quick or result.noise_multiplier == noise[-1])
         ]

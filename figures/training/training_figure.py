@@ -1,4 +1,4 @@
-"""Entries of trainings' figures, which list settings without a result under the figure."""
+"""Entries of the trainings' figures, which list settings without a result under the figure."""
 
 import textwrap
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from ..entry import FigureEntry, unchanged
 from .grids import data_title
 
 REASON = "infeasible"
-# Characters of a reason under a figure; the table has the whole reason.
+# Largest number of characters of a reason under a figure; the table has the whole reason.
 REASON_CHARACTERS = 100
 MOST_NOTES = 3
 
@@ -30,8 +30,8 @@ def training_figure(
 ) -> FigureEntry:
     """Return an entry whose `table`, `summary` and `draw` get the settings with a result.
 
-    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and lines under the figure.
-    Alternatively `draw` gets them, too, and shows them.
+    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and lines under the figure. Optionally
+    `draw` also gets the infeasible settings, and shows them.
     """
 
     def whole_table(rows: pd.DataFrame) -> pd.DataFrame:

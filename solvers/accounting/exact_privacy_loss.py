@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import DensePLDPmf
 
 # Share of a delta that rounding may hide. Probabilities down to e^-700 are off by 1400 units as exponentials of rounded logarithms, and a
-# pairwise sum of up to 2^24 terms adds 200: the margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
+# pairwise sum of up to 2^24 terms adds 200. The margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
 ROUNDING = 1e-10
 HALVINGS = 200
-# Newton's steps before halving, and their largest gap below the allowed delta (relative).
+# Largest number of Newton's steps before halving, and their largest relative gap below the allowed delta.
 MOST_TANGENTS, CLOSE = 40, 1e-12
-# A sum with a larger logarithm than this is not near 1, and is summed directly, in log space.
+# Largest logarithm of a sum near 1. Larger sums are computed directly, in log space.
 LARGEST_NEAR_ONE = 0.5
-# By Jensen's inequality a sum is at least (1 - certain)^order, which is near 1 if order * certain is at most this.
+# Largest order * certain of a sum near 1. By Jensen's inequality a sum is at least (1 - certain)^order.
 NEAR_WHOLE = 0.1
-# Exponents beyond this limit belong to values of negligible probability.
+# Largest exponent; larger exponents belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Falling bounds on losses, between which moments are summed: every Rényi order has bounds just below its inverse. Beyond orders of 2^60,
 # losses below the order's inverse are rounding errors.
 EDGES = np.exp2(-np.arange(240) / 4)
 FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
-# Rényi sums omit terms below e^-150: of up to 2^24 terms, less than 1e-57.
+# Rényi sums omit terms below e^-150. Together, up to 2^24 such terms are less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
 # Largest number of values whose sums at all orders are computed together.
 FEW_VALUES = 2**10
-# Losses discretised per batch (about 1 MB).
+# Number of losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17
-# Steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
+# Number of steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
 STEPS = 4000
 SMALLEST_REACH = 1e-12
 NEGLECTED = 1e-8
-# Below this delta the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
+# Smallest delta of composed losses; below it, the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
 SMALLEST_COMPOSED_DELTA = 1e-11
 
 
@@ -88,8 +88,8 @@ class ExactPrivacyLoss:
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon with at most a given delta.
 
-        The result errs upward, by as much as a relative error of 1e-10 in delta; it is infinite if values that only P can have are more
-        probable than delta.
+        The result is an upper bound, too large by as much as a relative error of 1e-10 in delta. It is infinite if values that only P can
+        have are more probable than delta.
         """
         allowed = check_delta(delta) * (1 - ROUNDING)
         if self.certain > allowed:
@@ -136,7 +136,7 @@ class ExactPrivacyLoss:
     def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
         """Return the logarithm of the sum at each order; 0 if the sum is certainly near 1."""
         logarithms, near_one = np.zeros(len(orders)), False
-        # Start from the highest order: the sum's logarithm is convex, so that it is near 1 for all orders below an order with a sum near 1.
+        # Start from the highest order. The sum's logarithm is convex, so the sum is near 1 for all orders below an order with a sum near 1.
         for position in np.argsort(-orders):
             order = float(orders[position])
             if not near_one or order * self.certain > NEAR_WHOLE:
@@ -163,8 +163,8 @@ class ExactPrivacyLoss:
 
         The grid goes from ``-steps`` to ``steps`` times the interval. Each value's mass is split between the two neighbouring multiples so
         that both its P-mass and its Q-mass stay the same (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of
-        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point: the result errs
-        upward, under composition too.
+        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point. The result is an
+        upper bound, under composition too.
         """
         from dp_accounting.pld.pld_pmf import DensePLDPmf
 
@@ -226,8 +226,8 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     Returns
     -------
     float or None
-        Largest epsilon over all choices of a direction for each use; errs upward, by a relative error of about 1e-6 for two uses or more (a
-        grid of losses). It is infinite if no epsilon suffices, and None if rounding errors exceed so small a delta.
+        Upper bound on the largest epsilon over all choices of a direction for each use, too large by a relative error of about 1e-6 for two
+        uses or more (a grid of losses). It is infinite if no epsilon suffices, and None if rounding errors exceed so small a delta.
     """
     uses = check_integer("uses", uses, low=1, high=10**9)
     delta = check_delta(delta)
@@ -324,8 +324,8 @@ class _Block:
     def _near_excesses(self, orders: FloatArray) -> tuple[IndexArray, FloatArray]:
         """Return for each order the number of first values near zero, and their sum of phi.
 
-        A value is near zero if a |l| is below 1, and the sum is by the series of phi, over k >= 2 of (a^k - a) l^k / k!, with a^k - a = a
-        (a - 1) (1 + a + ... + a^(k-2)): it needs only the moments of the losses, the same for all orders.
+        A value is near zero if a |l| is below 1. The sum comes from the series of phi, over k >= 2 of (a^k - a) l^k / k!, with a^k - a = a
+        (a - 1) (1 + a + ... + a^(k-2)). The series needs only the moments of the losses, the same for all orders.
         """
         counts, cuts, sums = self._moments
         # Take the first edge that is at most 1/a.

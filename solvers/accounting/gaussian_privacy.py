@@ -20,15 +20,15 @@ SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
 # Relative distance by which a root moves to its safe side, and number of doublings if rounding hides so small a step.
 NUDGE, DOUBLINGS = 2e-10, 33
-# Halvings that lead from the largest float to an interval of adjacent floats.
+# Number of halvings that lead from the largest float to an interval of adjacent floats.
 MOST_HALVINGS = 2200
 # Largest number of Newton steps, of which six are usual, and the relative step at which they end: the root then moves by over a hundred
 # times that step.
 MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
-# Delta is below the smallest float from this number of standard deviations on.
+# Number of standard deviations from which delta is below the smallest float.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Points of an integral over an interval of length 1, over the square root of 2.
+# Quadrature points of an interval of length 1, divided by the square root of 2.
 PLACES = (NODES + 1) / math.sqrt(8)
 
 
@@ -50,7 +50,7 @@ def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     """Return the least Gaussian noise that is (epsilon, delta)-private, over the sensitivity.
 
-    The result errs upward, by a relative error below 1e-9. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
+    The result is too large by a relative error below 1e-9. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    # The function takes halvings: SciPy's optimisers take longer to load than all halvings take.
+    # The function bisects, because SciPy's optimisers take longer to load than all halvings.
     multiplier = math.exp(bisect(lambda value: excess(value) > 0, low, high, MOST_HALVINGS).fails)
     return _nudged(multiplier, lambda value: _log_delta_bound(value, epsilon) <= target)
 
@@ -77,7 +77,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """Return the smallest epsilon at which Gaussian noise is (epsilon, delta)-private.
 
-    The result errs upward, by less than a relative 1e-9, or by 1e-9 if it is below 1; it is 0.0 if delta alone suffices. The noise
+    The result is too large by less than a relative 1e-9, or by 1e-9 if it is below 1; it is 0.0 if delta alone suffices. The noise
     multiplier is from 1e-3 to 1e300 and delta from 1e-300 to 0.999.
 
     Examples
@@ -156,8 +156,8 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
 def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
     """Return the logarithm of delta, rounded upward by more units than its error.
 
-    `low` is off by 3 units of its own and half the shift, and twice its square over 2 is at most -ln(delta) where the error matters; the
-    terms of an integrand or a ratio cancel to a 1 / `low`**2 share; a ratio's exponent has two terms of about epsilon each, of 8 units.
+    `low` is off by 3 units of its own and half the shift, and twice its square over 2 is at most -ln(delta) where the error matters. The
+    terms of an integrand or a ratio cancel to a 1 / `low`**2 share. A ratio's exponent has two terms of about epsilon each, of 8 units.
     """
     log_delta = _log_delta(noise_multiplier, epsilon)
     size = math.sqrt(abs(log_delta))

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 # Largest and least number of a table's privacy losses on either side of zero, and the number of multiplications that limits it.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
-# Numbers computed at a time, which stay in the cache, and pairs of rows compared before the bounds are checked again.
+# Number of values computed at a time, which stay in the cache, and number of pairs of rows compared before the bounds are checked again.
 CHUNK, BATCH = 2**15, 64
 # Largest number of letters of all pairs at which computing everything is faster than searching.
 FEW = 2**13
-# Shares of all pairs above which bounding all pairs together takes a third of the time per pair, or computing all pairs together is faster.
+# Share of all pairs above which it is faster to bound all pairs together, in a third of the time per pair; and share above which it is
+# faster to compute all pairs together.
 MANY, MOST = 0.1, 0.5
-# Relative and absolute excess over the largest computed value below which pairs are not compared: the excess is added.
+# Relative and absolute excess over the largest computed value. Pairs with bounds below that sum are not compared, and the result includes
+# the excess.
 NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
 
@@ -136,10 +138,10 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> Domina
 def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factors: FloatArray) -> FloatArray:
     """Return the largest hockey-stick divergence of any pair of rows, for every factor.
 
-    For a factor f it is sum_j max(P_j - f Q_j, 0) of rows P and Q; errs upward, by rounding only. The divergence is convex in f and zero
-    from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it better.
-    At each factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if there are
-    few.
+    For a factor f the divergence is sum_j max(P_j - f Q_j, 0) of rows P and Q; results are rounded up. The divergence is convex in f and
+    zero from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it
+    better. At each factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if
+    there are few.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: 
     for start in range(0, letters, size):
         own = probabilities[:, start : start + size]
         doubled += cdist(own, factor * own, "cityblock")
-    # A sum of n terms in a row is off by at most n units of the terms' total, here 1 + factor; blocks keep n small.
+    # A sum of n terms in a row is off by at most n units of the terms' total, which is 1 + factor; blocks keep n small.
     rounding = 2 * UNIT * (size + letters // size + 8) * (1 + factor)
     return np.asarray(np.maximum(doubled[rows, others], 0.0) / 2 + rounding)
 

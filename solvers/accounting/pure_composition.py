@@ -15,7 +15,7 @@ from .pure_privacy import LARGEST_EPSILON
 from .renyi_curve import check_delta
 
 MOST_COMPOSED_ROUNDS = 10**6
-# Below this delta, probabilities too small for floats could add up to delta.
+# Smallest delta; below it, probabilities too small for floats could add up to delta.
 LEAST_DELTA = 1e-300
 
 
@@ -29,7 +29,7 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
 
     The function solves this for e in closed form between two losses (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential
     privacy*, theorem 3.3, which states it at the losses only). There is no grid: the result is exact for a mechanism of which only epsilon
-    is known, even if mechanisms are chosen adaptively. It errs upward, by rounding errors only, and is at most ``rounds * epsilon``.
+    is known, even if mechanisms are chosen adaptively. It is rounded up, and is at most ``rounds * epsilon``.
 
     Examples
     --------

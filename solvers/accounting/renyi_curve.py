@@ -25,7 +25,7 @@ DEFAULT_ORDERS: tuple[float, ...] = (
 )
 CONVERSIONS = ("optimal", "classic")
 MOST_ROUNDS = 10**12
-# A lazy curve first tries every sixteenth order.
+# Stride of the orders that a lazy curve tries first.
 FIRST_STRIDE = 16
 
 
@@ -48,7 +48,7 @@ class EpsilonAtDelta:
     Attributes
     ----------
     epsilon : float
-        Privacy parameter; errs upward.
+        Upper bound on the privacy parameter.
     order : float
         Rényi order of the best conversion; infinite where the pure guarantee is better.
     at_edge : bool
@@ -69,7 +69,7 @@ class RenyiCurve:
     orders : ndarray of shape (orders,)
         Orders above 1; an infinite order stands for the pure guarantee.
     divergences : ndarray of shape (orders,)
-        Divergences in nats, at least 0; each errs upward.
+        Upper bounds on the divergences in nats, at least 0.
 
     Raises
     ------

@@ -17,23 +17,23 @@ from .pure_privacy import check_orders
 
 Table = NDArray[np.float64] | NDArray[np.int64]
 
-# Terms of the power series if order times log-ratio is below 1: the last term is below 1e-18 of the first.
+# Number of terms of the power series if order times log-ratio is below 1. The last term is below 1e-18 of the first.
 SERIES_TERMS = 20
 # Largest exponent of direct sums; sums with larger exponents use log space.
 LARGEST_EXPONENT = 300.0
-# Log-ratios computed at a time: their arrays stay in the cache.
+# Number of log-ratios computed at a time, whose arrays stay in the cache.
 CHUNK = 2**15
-# Pairs computed at a time, for each row, before the results are compared with the other pairs.
+# Number of pairs computed at a time, for each row, before the results are compared with the other pairs.
 BATCH = 4
-# The search computes at least this many probabilities of candidates exactly. Beyond that number, a single candidate suffices if the
-# rounding of the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY of them.
+# Least number of probabilities of candidates that the search computes exactly. Beyond FEW, a single candidate suffices if the rounding of
+# the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY candidates.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
-# Rows per block of log-ratios or products. Smaller exponents in products of shifted rows are raised to LEAST_EXPONENT; sums below TOO_SMALL
-# are bounds.
+# Number of rows per block of log-ratios or products. Smaller exponents in products of shifted rows are raised to LEAST_EXPONENT; sums below
+# TOO_SMALL are bounds.
 BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
-# Candidates for each row that take as long to compute as products of blocks do.
+# Number of candidates for each row that take as long to compute as products of blocks do.
 BLOCKS_WORTH = 32
 # Relative excess of the chords that replace products of matrices over the logarithm of a sum.
 CHORD_EXCESS = 0.04
@@ -109,8 +109,8 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (orders, inputs)
-        Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions; it may err
-        upward where very many pairs are nearly equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
+        Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions. It may be too
+        large where very many pairs are nearly equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
     """
     table = check_weights(weights)
     inputs = len(table)
@@ -243,9 +243,9 @@ def _finite(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedSums:
-    """Logarithms of sums for all pairs, exact or bounds.
+    """Logarithms of sums for all pairs, exact values or bounds.
 
-    The rounding errors come in addition.
+    The rounding errors of the logarithms are not included.
     """
 
     bound: FloatArray

@@ -10,8 +10,8 @@ At other orders and with Poisson sampling they are a series (Mironov, Talwar, Zh
 Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant (a - 1)
 r(a) is ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both at most
 1. From the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less than any
-of the terms before. Like dp-accounting, the module adds up magnitudes: a negative term that counts as positive compensates for all omitted
-terms, and the results are those of that package. dp-accounting stops at small terms, or gives up; this module sums the same number of terms
+of the terms before. Like dp-accounting, the module adds up magnitudes, and has the same results. A negative term that counts as positive
+compensates for all omitted terms. dp-accounting stops at small terms, or reports no result; this module sums the same number of terms
 everywhere, in a form in which large exponents do not cancel.
 """
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
 TERMS_AFTER_ORDER = 1000
 
-# Moments of L - 1 are computed up to this order; beyond it, the bound uses twice the moments of L.
+# Largest order of the moments of L - 1; beyond it, the bound uses twice the moments of L.
 LARGEST_MOMENT = 256
-# Trapezoidal rule of the moments: standard deviations between points, and on each side of the integrand's maximum.
+# Numbers of standard deviations between points of the moments' trapezoidal rule, and on each side of the integrand's maximum.
 STEP, REACH = 1 / 16, 60
 
 # Whole orders with exact sums; a chord or a series covers the orders between them.
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(25)))
 # The best order under small noise and many rounds is between 2 and 5: orders up to there have steps of 1/20.
 SAMPLED_ORDERS = tuple(sorted({*(1 + k / 20 for k in range(1, 80)), *(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])}))
-# Steps of the grid of a round's losses up to the largest relevant loss: the grid is fine for small losses, and has dp-accounting's usual
-# interval in between.
+# Number of steps of the grid of a round's losses up to the largest relevant loss. The grid is fine for small losses, and has
+# dp-accounting's usual interval in between.
 FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
 # Laplace noise spreads its losses evenly, and needs fewer steps.
 LAPLACE_STEPS = 1_000
-# Standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
+# Number of standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
 DEVIATIONS = 10.0
-# Most points of the grid for the losses of all rounds of sampled noise.
+# Largest number of points of the grid for the losses of all rounds of sampled noise.
 MOST_POINTS = 4e6
 
 
@@ -70,8 +70,8 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     Returns
     -------
     RenyiCurve
-        Rényi curve; errs upward. Between whole orders it is a chord, or for Poisson sampling the series of `sampled_gaussian_cumulants`,
-        whichever is lower.
+        Upper bounds on the Rényi divergences. Between whole orders the curve is a chord, or for Poisson sampling the series of
+        `sampled_gaussian_cumulants`, whichever is lower.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _gaussian_masses(noise_multiplier: float, probability: float, interval: floa
     deltas = np.zeros_like(epsilons)
     if removed:
         deltas[~inside] = -np.expm1(epsilons[~inside])
-    # The loss t without sampling: e^(sign t) = 1 + (e^(sign epsilon) - 1) / probability.
+    # Without sampling, the loss t solves e^(sign t) = 1 + (e^(sign epsilon) - 1) / probability.
     sampled = sign * epsilons[inside]
     scaled = sampled + np.log(1 / probability)
     with np.errstate(divide="ignore"):
@@ -226,7 +226,7 @@ def poisson_cumulants(noise_multiplier: float, probability: float, orders: Integ
     """
     if probability == 1:
         return np.asarray(orders * (orders - 1) / (2 * noise_multiplier**2))
-    # The binomial theorem takes 1 out of the sum; the rest of each term is positive.
+    # The binomial theorem takes 1 out of the sum; the remainder of each term is positive.
     chosen = np.arange(2, int(orders.max()) + 1)
     factors = log_expm1(chosen * (chosen - 1) / (2 * noise_multiplier**2))
     return _cumulants(orders, chosen * math.log(probability) + factors, math.log1p(-probability))
@@ -310,8 +310,8 @@ def sampled_gaussian_cumulants(noise_multiplier: float, probability: float, orde
     square, log_odds = noise_multiplier**2, math.log1p(-probability) - math.log(probability)
     middle = square * log_odds + 0.5
     rows = [_logarithm(order, noise_multiplier, probability, middle) for order in orders.tolist()]
-    # Exponents are sums of a dozen numbers of at most this size, and a binomial coefficient is off by two units for each of its factors.
-    # The moment is at least 1, and only terms with a factor exp(-500), too small to count, have larger exponents.
+    # Exponents are sums of a dozen numbers of at most `sizes`, and a binomial coefficient is off by two units for each of its factors. The
+    # moment is at least 1, and only terms with a factor exp(-500), too small to count, have larger exponents.
     sizes = orders**2 / square + orders * (abs(math.log(probability)) + abs(math.log1p(-probability))) + min(middle**2 / square, 1000.0)
     return np.maximum(np.array(rows) + UNIT * (4 * TERMS_AFTER_ORDER + 32 * sizes), 0.0)
 

@@ -1,7 +1,7 @@
 """Rounds with sampled clients: sampling schemes, and amplification by a secret sample.
 
-A secret sample lowers (epsilon, delta), and Rényi divergences. The bounds on Rényi divergences hold for every mechanism: they need only
-the divergences of a round with all clients. Gaussian noise has better bounds (`sampled_noise`).
+A secret sample lowers epsilon, delta and Rényi divergences. The bounds on Rényi divergences hold for every mechanism: they need only the
+divergences of a round with all clients. Gaussian noise has better bounds (`sampled_noise`).
 """
 
 import math
@@ -29,7 +29,7 @@ ROUNDING = 7e-10
 LARGEST_POPULATION = 10**12
 # Relative error of the incomplete beta function; the largest observed error is 6e-14.
 TAIL_ERROR = 1e-9
-# Larger exponentials could overflow.
+# Largest exponent, whose exponential does not overflow.
 LARGEST_EXPONENT = 700.0
 
 
@@ -48,7 +48,7 @@ class PoissonSampling:
 
     @property
     def adjacency(self) -> str:
-        """Adjacency of the proofs of amplification."""
+        """Adjacency that the proofs of amplification assume."""
         return "add-or-remove-one"
 
     @property
@@ -75,7 +75,7 @@ class FixedSizeSampling:
 
     @property
     def adjacency(self) -> str:
-        """Adjacency of the proofs of amplification."""
+        """Adjacency that the proofs of amplification assume."""
         return "replace-one"
 
     @property
@@ -131,7 +131,7 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
 def likely_participations(probability: float, rounds: int, failure: float) -> int:
     """Return a client's largest number of rounds, except with probability `failure`.
 
-    The result errs upward. The client is drawn for each round with `probability`, independently of other rounds and of data.
+    The result is an upper bound. The client is drawn for each round with `probability`, independently of other rounds and of data.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def likely_participations(probability: float, rounds: int, failure: float) -> in
 def delta_of_everyone(delta: float, share: float) -> float:
     """Return the failure probability of an unsampled round for a sampled round's `delta`.
 
-    The failure probability is ``delta / share``, kept below 1; errs downward.
+    The failure probability is ``delta / share``, rounded down and kept below 1.
 
     Examples
     --------

@@ -9,7 +9,8 @@ from ...errors import ConvergenceError
 from .privacy_constraint import RatioConstraint
 from .ray_pricing import DualValues, PricedRays, price_rays
 
-# Pricing could overflow beyond this price, and letters that are not numbers would drop out of the maximum: no bound would be proven.
+# Largest price. Beyond it, pricing could overflow, and letters that are not numbers would drop out of the maximum, so that no bound would
+# be proven.
 LARGEST_PRICE, LEAST_WEIGHT = 1e60, 1e-100
 
 
@@ -20,7 +21,7 @@ class FeasibleDuals:
     Attributes
     ----------
     bound : float
-        Lower bound; errs downward.
+        Lower bound, below the exact bound by an allowance for rounding.
     duals : DualValues
         The given values after the normalisation prices are lowered.
     priced : PricedRays
@@ -40,8 +41,8 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     iteration on exact pricing.
 
     Any dual values give a bound, and better values a higher bound. It is for the objective sum_i input_weights_i Var_i, and so also for the
-    largest variance, for all weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
-    subtracted). A dual value above 1e60, where pricing might overflow, raises ValueError.
+    largest variance, for all weights, on the unit interval's scale, after an allowance for floating-point rounding is subtracted. A dual
+    value above 1e60, where pricing might overflow, raises ValueError.
 
     Examples
     --------
@@ -72,8 +73,8 @@ def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConst
     shifted = duals
     for _ in range(max_iterations):
         priced = price_rays(shifted, inputs, constraint)
-        # Each violation is a sum of `inputs` terms: its rounding error is below about inputs * 2**-53 * magnitude; the allowance is four
-        # times that.
+        # Each violation is a sum of `inputs` terms, so its rounding error is below about inputs * 2**-53 * magnitude. The allowance is four
+        # times this error.
         rounding = priced.magnitudes * 4 * (len(inputs) + 8) * 2.0**-53
         if first is not None and np.all(priced.violations + rounding <= 0):
             return FeasibleDuals(float(shifted.normalisation.sum()), shifted, first)

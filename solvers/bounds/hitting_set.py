@@ -21,7 +21,7 @@ MOST_NODES, MOST_CHECKS = 50_000, 10**8
 # No table has a variance below the least target.
 LEAST_TARGET = 1e-60
 
-# Narrowing repeats while it moves an end by more than this share of the box.
+# Share of the box by which narrowing must move an end to be repeated.
 LEAST_PROGRESS = 1e-2
 # Most repetitions.
 MOST_ROUNDS = 100
@@ -50,7 +50,7 @@ class Narrowed:
     boxes : Boxes
         The narrowed boxes.
     open_clauses : ndarray of int
-        Clauses without an interval that contains a whole box.
+        Numbers of the clauses without an interval that contains a whole box.
     """
 
     boxes: Boxes
@@ -61,7 +61,7 @@ class Narrowed:
 class Splits:
     """Splits of boxes that steer a replay: a binary tree, whose root is the first split.
 
-    Any splits are allowed: they change how long a replay takes, and not whether its result is right.
+    Any splits are allowed: they change the duration of a replay, and never its correctness.
 
     Attributes
     ----------
@@ -167,10 +167,11 @@ def meeting(boxes: Boxes, clauses: Clauses, rows: IndexArray) -> Meeting:
 
 
 def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirrored: bool) -> Narrowed | None:
-    """Return the smallest boxes that hold all sorted letters in the given boxes that hit the clauses, or None if there are none.
+    """Return the smallest boxes with all sorted letters that hit the clauses.
 
-    If some letter hits a clause, let a box be the first that meets it, and another the last: the first letter is at most, the last at
-    least, an end of the clause's part in the boxes. `mirrored`: the lowest and the highest letter have a sum of at least 1.
+    The letters lie in the given boxes. The result is None if no letters hit all clauses. Let some letter hit a clause, and consider the
+    first and the last box that meet the clause. The first letter is at most, and the last letter at least, an end of the clause's part in
+    the boxes. If `mirrored` is set, the lowest and the highest letter have a sum of at least 1.
     """
     lows, highs = boxes.lows.copy(), boxes.highs.copy()
     for _ in range(MOST_ROUNDS):
@@ -208,7 +209,10 @@ def _ordered(lows: FloatArray, highs: FloatArray, *, mirrored: bool) -> bool:
 
 
 def split_boxes(boxes: Boxes, letter: int, point: float) -> tuple[Boxes, Boxes]:
-    """Return the boxes with a letter at most and at least a point; the letters before and after it follow."""
+    """Return the boxes in which a letter is at most, and at least, a given point.
+
+    The order of the letters then narrows the boxes before and after that letter.
+    """
     highs, lows = boxes.highs.copy(), boxes.lows.copy()
     highs[: letter + 1] = np.minimum(highs[: letter + 1], point)
     lows[letter:] = np.maximum(lows[letter:], point)
@@ -218,7 +222,7 @@ def split_boxes(boxes: Boxes, letter: int, point: float) -> tuple[Boxes, Boxes]:
 def replay(
     vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int, target: float, *, most_nodes: int = MOST_NODES
 ) -> Replay:
-    """Check that the clauses of dual vectors prove a target as a lower bound for a number of letters.
+    """Check that the clauses of dual vectors prove a lower bound for a number of letters.
 
     For symmetric weights the mirror images of the dual vectors count as well. If the splits end before the proof does, the widest box is
     bisected, until the limit of nodes or until some letters hit all clauses.
@@ -322,7 +326,10 @@ def far_letter(clauses: Clauses, variance: TableVariance) -> float:
 
 
 def bisection(boxes: Boxes, far: float) -> tuple[int, float]:
-    """Return the number of the widest box within `far` of 0, and its middle; of boxes as wide, the middle one."""
+    """Return the number of the widest box within `far` of 0, and its middle.
+
+    Among boxes of the same width, the result is the middle box.
+    """
     lows, highs = np.clip(boxes.lows, -far, far), np.clip(boxes.highs, -far, far)
     widest = np.flatnonzero(highs - lows >= (highs - lows).max() * (1 - 1e-9))
     letter = int(widest[len(widest) // 2])

@@ -1,4 +1,4 @@
-"""Clauses of dual vectors: sets of letters, of which every better table uses at least one letter.
+"""Clauses of dual vectors: sets of letters that every better table hits.
 
 A dual vector y = (lambda, mu) has w_i(a) = lambda_i + mu_i (a - x_i) - r_i (x_i - a)**2, and F_y(a) is the largest product of w(a) with a
 privacy ray: a staircase in {1, exp(epsilon)}**B for local privacy, a walk with first entry 1 for metric privacy. A table whose letters all
@@ -18,7 +18,7 @@ from .privacy_constraint import EPSILON_HIGH, RatioConstraint
 from .ray_value import MOST_PIECES_PER_INPUT, UNIT_ROUNDING, Gains, RayValue, positive_interval, staircase_value, walk_value
 from .two_letters import least_reach
 
-# A clause has at most this many intervals: the intervals with the shortest gaps between them are merged, which keeps the clause valid.
+# Largest number of intervals of a clause. Intervals with the shortest gaps between them are merged, which keeps the clause valid.
 MOST_INTERVALS = 12
 
 # Weights below this share of the largest weight count as 0, and no price is nearer to 0 than the least price, unless it is 0: roots then
@@ -215,7 +215,8 @@ def _used(weights: FloatArray) -> FloatArray:
 def clauses_of(vectors: DualVectors, variance: TableVariance, target: float) -> Clauses:
     """Return the clauses of dual vectors for a target: every table with a variance below it has a letter in each clause.
 
-    Intervals are closed and widened outward: a clause contains all letters with F_y > 0.
+    Every table with a variance below the target has a letter in each clause. Intervals are closed and widened outward: a clause contains
+    all letters with F_y > 0.
     """
     inputs = len(variance.inputs)
     block = max(1, BLOCK // (MOST_PIECES_PER_INPUT * inputs**2))
@@ -260,7 +261,10 @@ def _where_positive(pieces: RayValue) -> tuple[FloatArray, FloatArray]:
 
 
 def _merge_closest(starts: FloatArray, ends: FloatArray, count: int) -> None:
-    """Merge the intervals of a row across their shortest gaps, in place, until at most MOST_INTERVALS are left."""
+    """Merge the intervals of a row in place until at most MOST_INTERVALS are left.
+
+    Intervals with the shortest gaps between them merge first.
+    """
     gaps = starts[1:count] - ends[: count - 1]
     kept = np.sort(np.argsort(gaps)[count - MOST_INTERVALS :])
     starts[1:MOST_INTERVALS], ends[MOST_INTERVALS - 1] = starts[kept + 1], ends[count - 1]

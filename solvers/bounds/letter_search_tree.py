@@ -1,4 +1,4 @@
-"""A lower bound on every table with a given number of letters, by a search tree over boxes of letters.
+"""Lower bounds on tables with a given number of letters, by a tree of boxes of letters.
 
 A node of the tree holds a box for each letter, in increasing order. Clauses (`letter_clauses`) narrow the boxes, or leave none. Otherwise
 column generation bounds the tables whose letters lie in any of the boxes: it stops when its dual values prove the target in the boxes, or
@@ -30,21 +30,21 @@ from .ray_pricing import DualValues, best_staircases, best_walks
 # Artificial columns, which keep the master program feasible, cost this many units (the variance over the number of inputs). For B inputs
 # the cost grows with max(1, (B / 4)**2), and for small epsilon, where all rays are alike and prices are high, with 1 / (exp(epsilon) - 1).
 ARTIFICIAL_COST = 30.0
-# The master program keeps this many recent columns per input.
+# Number of recent columns per input that the master program keeps.
 COLUMNS_PER_INPUT = 60
-# A box is split at least this share of its width off its ends.
+# Least distance of a box's split from its ends, as a share of its width.
 LEAST_SHARE = 0.15
-# Most rounds of column generation in a node; the last dual values become a clause wherever it stops.
+# Largest number of rounds of column generation in a node; the last dual values become a clause wherever it stops.
 MOST_ROUNDS = 60
 # The first tolerance is a half, and each tolerance is this share of the one before, until the requested tolerance is reached.
 NEXT_TOLERANCE = 0.5
-# The least tolerance: the programs' own errors are a few orders of magnitude below.
+# Least tolerance. The programs' own errors are smaller by a few orders of magnitude.
 LEAST_TOLERANCE = 1e-7
-# Boxes without any letters are bisected within this many units of 0.
+# Distance from 0, in units, within which boxes without any letters are bisected.
 FAR = 10.0
 # One bounded node in this many looks for a better table.
 NODES_PER_TABLE = 4
-# Most evaluations of a descent from a better table's letters.
+# Largest number of evaluations of a descent from a better table's letters.
 EVALUATIONS = 60
 
 
@@ -55,7 +55,7 @@ class LetterBound:
     Attributes
     ----------
     lower_bound : float
-        The bound; errs downward. 0 if no target was proven in time.
+        Lower bound on the variance; 0 if no target was proven in time.
     vectors : DualVectors
         Dual vectors whose clauses prove the bound; no more than the replay needs.
     splits : Splits
@@ -105,7 +105,7 @@ def bound_letters(
     tolerance : float
         Gap at which to stop, at least 1e-7.
     seconds : float
-        Time after which to stop.
+        Time limit in seconds.
     on_step : callable
         Called after every node, ``on_step(nodes, 0, text)``; the text states the bound so far and the number of open nodes.
 
@@ -152,9 +152,10 @@ class _ProvenTarget:
 
 @dataclass(frozen=True, eq=False)
 class _NodeBound:
-    """Column generation in a node: its last dual vector, whether that proves the target, and its last table's letters and masses.
+    """Result of column generation in a node of the tree.
 
-    There is no vector, and no table, if the linear program's solver failed at once.
+    It consists of the last dual vector, whether that vector proves the target, and the letters and masses of the last table. The vector and
+    the table are missing if the linear program's solver failed at once.
     """
 
     vector: DualVectors | None
@@ -165,7 +166,7 @@ class _NodeBound:
 
 @dataclass(frozen=True, eq=False)
 class _OpenNode:
-    """Boxes that are left to search, the clauses that they may miss, and the number of clauses at the time.
+    """Boxes left to search, the clauses they may miss, and the number of clauses at the time.
 
     The boxes are the part `side` (0 below, 1 above) of split number `split`, -1 for the root.
     """
@@ -194,7 +195,7 @@ class _Search:
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time limit has passed."""
         return time.monotonic() > self.deadline
 
     def vectors(self) -> DualVectors:
@@ -206,9 +207,10 @@ class _Search:
         return splits_of(self._splits, self._following)
 
     def proves(self, target: float, too_close: float) -> bool:
-        """Search the tree for a target; return False if time ran out, or a table was found that is better than `too_close`.
+        """Search the tree for a target, and return whether the target is proven.
 
-        A target that is close below the optimum would take far more nodes than the requested tolerance does.
+        The result is False if time ran out, or if the search came upon a table that is better than `too_close`. A target that is close
+        below the optimum would take far more nodes than the requested tolerance does.
         """
         self._pool.retarget(target)
         self._splits, self._following = [], []
@@ -223,7 +225,10 @@ class _Search:
         return True
 
     def _search(self, node: _OpenNode, target: float) -> list[_OpenNode]:
-        """Return the nodes into which a node is split, none if its boxes hold no table below the target."""
+        """Return the nodes into which a node is split.
+
+        There are none if the node's boxes hold no table below the target.
+        """
         inside = self._narrowed(node)
         if inside is None:
             return []
@@ -264,7 +269,7 @@ class _Search:
         try:
             solution = self._program.solve(alphabet)
         except (InfeasibleError, ConvergenceError):
-            # Letters that permit no table, or a program that its solver cannot finish, are no better table.
+            # If letters permit no table, or the solver cannot finish the program, the value is infinite.
             return np.inf, np.zeros_like(letters)
         gradient = np.empty_like(letters)
         # The value does not change with a letter that is held at the least reach.
@@ -276,7 +281,10 @@ class _Search:
 
 
 class _ClausePool:
-    """Dual vectors and their clauses, in arrays that grow; a vector's mirror image follows it for symmetric weights."""
+    """Dual vectors and their clauses, in arrays that grow.
+
+    For symmetric weights, a vector's mirror image follows it.
+    """
 
     def __init__(self, variance: TableVariance) -> None:
         self._variance = variance
@@ -333,7 +341,10 @@ class _BoxMaster:
         self._rebuild()
 
     def bound(self, union: FloatArray, target: float) -> _NodeBound:
-        """Generate columns until the dual values prove the target, or the table is better than it, or nothing is violated."""
+        """Generate columns until the node is decided.
+
+        The method stops when the dual values prove the target, the table is better than the target, or no column violates the dual values.
+        """
         allowed = _inside(self._letters, union)
         self._set_upper_bounds(allowed)
         strategies = highspy.simplex_constants.SimplexStrategy
@@ -343,7 +354,8 @@ class _BoxMaster:
             try:
                 optimum = run_highs(self._highs, "the master program over privacy rays in boxes")
             except (ConvergenceError, InfeasibleError):
-                # The node is split without a bound, which the proof does not need. A new program has none of the old one's trouble.
+                # The node is split without a bound, which the proof does not need. A new program does not inherit the old program's
+                # numerical trouble.
                 self._rebuild()
                 return _NodeBound(None, False, np.empty(0), np.empty(0))
             self._highs.setOptionValue("simplex_strategy", strategies.kSimplexStrategyPrimal)
@@ -372,7 +384,10 @@ class _BoxMaster:
         return DualVectors(prices, slopes, (weights / weights.sum())[None, :])
 
     def _price(self, vector: DualVectors, union: FloatArray) -> bool:
-        """Add the best letter on each piece of the violation in the union; return False if nothing is violated."""
+        """Add the best letter on each piece of the violation; return whether there is a violation.
+
+        Letters lie in the union of the boxes.
+        """
         pieces = ray_value(vector, self._variance)
         lows, highs = np.maximum(pieces.lefts, union[:, :1]), np.minimum(pieces.rights, union[:, 1:])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -476,9 +491,10 @@ def _weights(boxes: Boxes, bound: _NodeBound) -> FloatArray:
 
 
 def _split(boxes: Boxes, bound: _NodeBound, far: float) -> tuple[int, float]:
-    """Return the box in which the letters scatter most, and their mean; of boxes that scatter alike, the middle one.
+    """Return the box in which the letters scatter most, and the mean of its letters.
 
-    If they scatter nowhere, the result is the widest box within `far` of 0, and its middle.
+    Among boxes that scatter alike, the result is the middle box. If the letters scatter in no box, the result is the widest box within
+    `far` of 0, and its middle.
     """
     weights = _weights(boxes, bound)
     means = bound.letters @ weights / np.maximum(weights.sum(axis=0), 1e-300)

@@ -55,8 +55,8 @@ def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
     """Return the largest epsilon of tables: 20 over the whole grid, in units of the metric.
 
     The epsilon is 20 for local privacy and for p = 1, and 20 (2**bits_in - 1)**(p-1) for p > 1. With |y - y'|**p the constraint between
-    neighbours is epsilon / (B-1)**p, so that the ends of the grid may differ by epsilon (B-1)**(1-p): tables for different p are the same
-    tables, with another epsilon.
+    neighbours is epsilon / (B-1)**p, so that the ends of the grid may differ by epsilon (B-1)**(1-p). Different p give the same tables at
+    different epsilons.
 
     Examples
     --------
@@ -70,9 +70,8 @@ def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
 def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -> RatioConstraint:
     """Return the constraint of epsilon and a metric on a table with 2**bits_in rows.
 
-    Epsilon is at most `largest_epsilon`. For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p), and that
-    implies the bound between all others, since |i-i'| <= |i-i'|**p: B-1 constraints a column instead of B**2 (metric DP is eq. 3 of the MVU
-    paper).
+    Epsilon is at most `largest_epsilon`. For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p). These bounds
+    imply all others, since |i-i'| <= |i-i'|**p, so a column has B-1 constraints instead of B**2 (metric DP is eq. 3 of the MVU paper).
     """
     power = metric_power(metric)
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=largest_epsilon(bits_in, metric))
@@ -85,7 +84,7 @@ def typical_variance(constraint: RatioConstraint, input_count: int) -> float:
     """Return the order of magnitude of a constraint's variance, the unit of the programs.
 
     For local privacy the result is the variance of unbiased binary randomised response at an end point; for metric privacy, that of
-    two-sided geometric noise on the grid. The result is right to within a factor of about ten, on the unit interval, and no bound.
+    two-sided geometric noise on the grid. The result is right to within a factor of about ten, on the unit interval, and is no bound.
     """
     decay = math.exp(-constraint.log_ratio)
     geometric = decay / math.expm1(-constraint.log_ratio) ** 2

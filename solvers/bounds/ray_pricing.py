@@ -128,7 +128,7 @@ def _roots(quadratics: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _vertices(edges: FloatArray, quadratics: FloatArray) -> FloatArray:
-    """Return the maximiser of each piece, a concave quadratic between two edges.
+    """Return the maximiser of each piece, which is a concave quadratic between two edges.
 
     A vertex is clipped to its piece, not dropped, when it lies outside: rounding then never loses a maximum.
     """

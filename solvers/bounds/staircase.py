@@ -3,9 +3,10 @@
 Pricing is exact. With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k:
 minimise sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master
 program (`RestrictedMaster`) holds the pairs of all rounds so far; exact pricing adds the best pair of every piece, all at once, so that
-letters converge as in a Remez exchange. Two things make it fast for fine grids: each grid starts from the dual values of one half as fine,
-and the dual values may move only inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which
-also keep the master feasible). `dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine grids.
+letters converge as in a Remez exchange. Two devices make it fast for fine grids. Each grid starts from the dual values of the grid with
+half the inputs. The dual values may move only inside a box that is recentred at the best bound so far (the box's sides are columns with a
+price, which also keep the master feasible). `dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine
+grids.
 """
 
 from dataclasses import dataclass
@@ -22,20 +23,20 @@ from .dual_bound import feasible_duals
 from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
 
-# Fewest inputs of a grid with dipoles: fewer inputs have no smooth density between the ends.
+# Fewest inputs of a grid with dipoles. Fewer inputs have no smooth density between the ends.
 LEAST_INPUTS_OF_A_DIPOLE = 16
 
-# With more inputs than this, the dual values of a bound are piecewise linear between this many knots, which keeps the master program small.
-# On grids of 128 and 256, for a uniform prior, this cost less than 1e-6 of the bound under metric privacy; under local privacy 5e-5 at
-# epsilon 1, 2e-4 at 4 and 1e-3 at 8.
+# Number of knots. With more inputs, the dual values of a bound are piecewise linear between the knots, which keeps the master program
+# small. On grids of 128 and 256, for a uniform prior, this cost less than 1e-6 of the bound under metric privacy; under local privacy 5e-5
+# at epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
-# Largest number of rounds of column generation on a grid, after and before the first master program that is free of the box: for a table,
-# which must converge, and for a bound, which holds wherever it stops.
+# Largest number of rounds of column generation on a grid, after and before the first master program that is free of the box. A table must
+# converge; a bound holds wherever its search stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
-# If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
-# then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
+# Smallest log ratio over the whole grid. With a smaller log ratio, local privacy, which metric privacy implies, bounds metric privacy. The
+# bound is then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
 LEAST_SPREAD = 0.02
 
 
@@ -46,7 +47,7 @@ class StaircaseBound:
     Attributes
     ----------
     lower_bound : float
-        Bound on every unbiased private table on this grid, with any number of letters; errs downward.
+        Lower bound on the objective of every unbiased private table on this grid, with any number of letters.
     duals : DualValues
         Feasible dual values that prove the bound.
     letters : ndarray of shape (rays,)
@@ -74,7 +75,7 @@ class StaircaseTable:
     value : float
         The table's objective.
     lower_bound : float
-        Bound on every unbiased private table on this grid; errs downward.
+        Lower bound on the objective of every unbiased private table on this grid.
     duals : DualValues
         Feasible dual values that prove the bound.
     """
@@ -102,9 +103,9 @@ class DualSpace:
         Size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
         Matrices from coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x
-        where symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are
-        the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
-        price on the outermost input, and the other a dipole, a price on the difference of the two.
+        where symmetry is imposed. The transposed matrices gather a table's constraints into the rows of the master program. The coordinates
+        are the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an
+        atom, a price on the outermost input, and the other a dipole, a price on the difference of the two.
     to_coordinates : ndarray of shape (coordinates, coordinates)
         Matrix from prices at the chosen inputs to coordinates.
     """
@@ -158,7 +159,7 @@ def solve_staircase(
     Parameters
     ----------
     bits_in : int
-        Bits of the input grid.
+        Number of bits of the input grid.
     constraint : RatioConstraint
         Local or metric privacy.
     input_weights : ndarray of shape (2**bits_in,) or None
@@ -188,7 +189,7 @@ def staircase_bound(
     """Return a lower bound on every table's objective, with any number of letters.
 
     The bound takes less time than the table that attains it. Parameters are those of `solve_staircase`, except for the tolerance: the
-    relative distance from the best bound at which to stop. The bound errs downward wherever it stops.
+    relative distance from the best bound at which to stop. The bound is valid wherever the search stops.
 
     Raises
     ------
@@ -499,7 +500,7 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
         Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so the restriction loses nothing.
     knots : int or None
         Largest number of knots of the piecewise linear functions; None for a knot per input. The two inputs next to each end are always
-        knots: optimal duals have an atom and a dipole there, and are smooth between.
+        knots: optimal duals have an atom and a dipole at these inputs, and are smooth between the ends.
     """
     half = inputs // 2
     lower = np.arange(half)

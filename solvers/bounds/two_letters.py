@@ -1,4 +1,4 @@
-"""The best table with two letters, in closed form, for every objective and both kinds of privacy.
+"""The best table with two letters in closed form, for all objectives and kinds of privacy.
 
 Unbiased rows with letters a < b have the probabilities (b - x)/(b - a) and (x - a)/(b - a), and the variance (x - a)(b - x), which rises as
 a falls and as b rises. Letters must reach a least distance beyond [0, 1] for any table to exist, and two letters at that distance form a
@@ -32,7 +32,9 @@ def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
 
 
 def two_letter_bound(inputs_count: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> float:
-    """Return the least objective of unbiased private tables with two letters; errs downward.
+    """Return a lower bound on the objective of unbiased private tables with two letters.
+
+    The bound is the least objective up to rounding.
 
     Parameters
     ----------

@@ -5,10 +5,10 @@ The solver is an integer program.
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem 4.2,
 describe a decoder that tries all histograms. `docs/how-to/exact-histograms.md` describes the method and its reach.
 
-Branch and bound (`HistogramTree`) finds all histograms with given sums. A branch is a box of counts. HiGHS finds the real point of the box
-that violates the equations least. If it violates them, the multipliers w of that program, rounded to whole numbers, show that no point of
-the box meets them: the least of (w^T A) mu over the box is above w^T b. That alone closes a branch. The numbers are whole and below 2^53,
-so that neither the solver's tolerances nor rounding can close a branch that has a solution.
+Branch and bound (`HistogramTree`) finds all histograms with given sums. A branch is a box, a range for each count. HiGHS finds the real
+point of the box that violates the equations least. If it violates them, the multipliers w of that program, rounded to whole numbers, show
+that no point of the box meets them: the least of (w^T A) mu over the box is above w^T b. That alone closes a branch. The numbers are whole
+and below 2^53, so that neither the solver's tolerances nor rounding can close a branch that has a solution.
 
 Approximate message passing (`guess_histogram`) guesses solutions fast; guesses are checked exactly, and prove nothing. It follows Donoho,
 Maleki, Montanari 2009, *Message-passing algorithms for compressed sensing*, with the posterior mean of a count under a prior that is
@@ -39,15 +39,15 @@ LEAST_VARIANCE = 1e-9
 MOST_LEVELS = 64
 GUESSES_PER_NODE = 12
 DEPTH = 8
-# Entries of the arrays of a batch of guesses: 4 MiB each.
+# Number of entries of the arrays of a batch of guesses, of 4 MiB each.
 BATCH_ENTRIES = 2**20
 
-# Multipliers are rounded to whole numbers up to these limits; the larger limit is tried if rounding cost the proof.
+# Largest whole numbers to which multipliers are rounded. The larger limit is tried if rounding cost the proof.
 LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62
 INTEGRAL = 1e-6
-# Columns that enter a linear program at a time, and columns per row at its start.
+# Number of columns that enter a linear program at a time, and number of columns per row at its start.
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000
@@ -171,9 +171,10 @@ class Branch:
 class HistogramTree:
     """A search for all solutions, which can be interrupted and resumed.
 
-    After the first solution, the search continues for others: with an item beyond its support, by the cut "at most n - 1 counts on the
-    support", which holds in all open branches; and, unless the support's columns are independent, with a larger count on the support alone,
-    in a branch for every item of it.
+    After the first solution, the search continues for other solutions. Other solutions have either an item beyond the first solution's
+    support, or a larger count on the support alone. The cut "at most n - 1 counts on the support", which holds in all open branches, leads
+    to the former solutions. A branch for every item of the support leads to the latter solutions, unless the support's columns are
+    independent.
 
     Attributes
     ----------
@@ -200,7 +201,8 @@ class HistogramTree:
         upper = self.problem.caps(lower, np.full(dimension, self.problem.clients, dtype=np.int64))
         if upper is not None:
             self._open = [Branch(lower, upper, others=False)]
-        # Rows: the sum, S as signs, and the cut's row, which is filled after the first solution. Signs keep the columns far from parallel.
+        # The rows are the sum, S as signs, and the cut's row, which is filled after the first solution. Signs keep the columns far from
+        # parallel.
         self._rows = np.zeros((measurements + 2, dimension))
         self._rows[0] = 1
         self._rows[1:-1] = np.where(self.problem.matrix, 1, -1)
@@ -281,7 +283,7 @@ class HistogramTree:
         return any(np.array_equal(counts, solution) for solution in self.solutions)
 
     def _halved(self, branch: Branch, values: FloatArray) -> list[Branch]:
-        """Split at the count that is farthest from whole, or else at the widest range."""
+        """Split a branch at the count farthest from a whole number, or else at the widest range."""
         fraction = values - np.floor(values)
         distance = np.minimum(fraction, 1 - fraction)
         item = int(np.argmax(distance))
@@ -346,7 +348,7 @@ class HistogramTree:
         """
         # The duals of least violated equations are at most 1.
         duals = -np.array(self._highs.getSolution().row_dual)
-        # An inequality "at most" may be multiplied by positive numbers, or by 0 if the cut does not hold.
+        # Only positive multipliers keep the inequality "at most" valid; the multiplier is 0 if the cut does not hold.
         duals[-1] = max(duals[-1], 0.0) if branch.others else 0.0
         best = np.array([], dtype=np.intp)
         for largest in LARGEST_MULTIPLIERS:

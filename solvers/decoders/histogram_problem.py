@@ -1,4 +1,4 @@
-"""The problem of a histogram with given sums, and its consequences without a solver.
+"""The problem of a histogram with given sums, and bounds that need no search.
 
 The linear relaxation allows real counts of any size, none negative, with the same sums.
 """
@@ -19,7 +19,7 @@ MOST_ENTRIES = 2**28
 
 @dataclass(frozen=True, eq=False)
 class HistogramProblem:
-    """Find whole numbers mu >= 0 of sum n with S mu = y.
+    """The problem to find whole numbers mu >= 0 of sum n with S mu = y.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class HistogramProblem:
     def caps(self, lower: IntegerArray, upper: IntegerArray) -> IntegerArray | None:
         """Return upper bounds that follow from each equation alone, or None without a solution.
 
-        The bounds use the bounds on all counts. The rest of y for an item that a measurement counts, and of n - y for an item that it does
-        not count, bounds the item's count.
+        Each equation and the lower bounds on all counts bound every count. A measurement that counts an item bounds it by the rest of y;
+        any other measurement bounds it by the rest of n - y.
         """
         fixed = np.flatnonzero(lower)
         left = self.clients - int(lower[fixed].sum())

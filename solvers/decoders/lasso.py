@@ -6,10 +6,10 @@ noise in the observations.
 
 The accelerated proximal gradient method (FISTA: Beck, Teboulle 2009) has an adaptive restart (O'Donoghue, Candes 2015). A step from a place
 b with curvature L is soft-thresholding: x_i = sign(u_i) max(|u_i| - penalty / L, 0), u = b + S^T (y - S b) / (m L). It lowers the objective
-below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the last
-step. If that direction points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
-cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no product: an
-iteration takes one product with S and one with its transpose, which also give its duality gap.
+below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Each step starts beyond the last place, in the direction of the
+previous step. If that direction points uphill, or raises the objective by more than rounding, the method restarts from the last place
+itself: it cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no
+product: an iteration takes one product with S and one with its transpose, which also give its duality gap.
 
 `refit_support` solves least squares on the support of the Lasso's solution: the Lasso shrinks entries, and the refit undoes that.
 """
@@ -40,12 +40,12 @@ LARGEST_SCALE = 1e150
 # Share of the tolerance that scikit-learn gets: the rest is for rounding.
 SHARE = 0.5
 
-# Ratio of the first step's curvature to its estimate, which errs downward.
+# Ratio of the first step's curvature to its estimate, which is a lower bound.
 CAUTION = 1.02
 
 SOLVERS = ("auto", "coordinate-descent", "fista")
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-300, 1e300
-# Below this gap, rounding errors could be the whole gap.
+# Smallest gap; below it, rounding errors could be the whole gap.
 SMALLEST_TOLERANCE = 1e-11
 MOST_ITERATIONS = 10**9
 
@@ -68,11 +68,11 @@ class LassoSolution:
     objective : float
         The objective at the solution.
     duality_gap : float
-        Bound on the objective minus the least objective; errs upward.
+        Upper bound on the objective minus the least objective.
     relative_gap : float
         The gap over ``|y|^2 / (2 m)``, the objective at zero; 0 if that is 0.
     iterations : int
-        Iterations of the solver; 0 if zero is the solution, or the start was good enough.
+        Number of iterations of the solver; 0 if zero is the solution, or the start was good enough.
     solver : str
         ``"coordinate-descent"`` or ``"fista"``.
     """
@@ -187,7 +187,7 @@ def lasso_path(
 def critical_penalty(matrix_or_operator: Any, observations: ArrayLike) -> float:
     """Return the least penalty at which the Lasso's solution is zero, |S^T y|_inf / m.
 
-    A path of penalties begins there.
+    A path of penalties begins at this penalty.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def coordinate_descent(
 ) -> Approximation:
     """Return a vector whose duality gap is at most `tolerance` times the objective at zero.
 
-    An iteration goes over all coordinates once.
+    An iteration updates every coordinate once.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def noise_penalty(
     """Return a penalty that exceeds the noise's correlations with high probability.
 
     For a matrix S of m rows and d columns, noise w has |S^T w|_inf / m <= penalty, except with probability q. The penalty is sqrt(2 ln(2 d
-    / q)) * noise deviation * largest column norm / m; it errs upward. It holds for independent Gaussian numbers w_i of mean 0, and for
+    / q)) * noise deviation * largest column norm / m, rounded up. It holds for independent Gaussian numbers w_i of mean 0, and for
     sub-Gaussian numbers, E exp(s w_i) <= exp(s^2 deviation^2 / 2) for every s, such as discrete Gaussian noise; S may be random, if it is
     independent of w. Proof: s_j.w, for a column s_j, is a sum of independent terms, hence sub-Gaussian with t = |s_j| deviation. By
     Chernoff's bound |s_j.w| >= u has a probability of at most 2 exp(-u^2 / (2 t^2)), which is q / d for u = t sqrt(2 ln(2 d / q)); there
@@ -383,7 +383,7 @@ class SupportRefit:
     residual_norm : float
         Norm of the residual, |y - S x|.
     iterations : int
-        Iterations of LSMR; 0 for a matrix, which is factorised.
+        Number of iterations of LSMR; 0 for a matrix, which is factorised.
     """
 
     solution: FloatArray
@@ -404,10 +404,10 @@ def refit_support(
     matrix_or_operator, observations
         Matrix S and observations y, as in `solve_lasso`. An operator is only multiplied by (LSMR: Fong, Saunders 2011).
     support : array_like of shape (entries,)
-        Different indices from 0, in any order; at most as many as observations, and there may be none.
+        Distinct indices from 0, in any order; possibly none, and at most as many as observations.
     tolerance : float
-        Tolerance of LSMR: |S^T r| <= tolerance |S| |r| on the support, r the residual, or |r| as small as tolerance (|S| |x| + |y|); 1e-14
-        to 1.
+        Tolerance of LSMR, from 1e-14 to 1: |S^T r| <= tolerance |S| |r| on the support, with r the residual, or |r| <= tolerance (|S| |x| +
+        |y|).
     max_iterations : int
         Largest number of iterations of LSMR.
 

@@ -23,9 +23,9 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..numerics.rounding import SLACK, UNIT
 
-# Roundings of a product with an operator of unknown code, relative to the operator's norm times the vector's.
+# Number of roundings of a product with an operator of unknown code, relative to the operator's norm times the vector's.
 OPERATOR_UNITS = 1024
-# Steps of the power iteration: a rough result suffices, since the solver corrects a step that is too long.
+# Number of steps of the power iteration. A rough result suffices, since the solver corrects a step that is too long.
 POWER_STEPS = 20
 # Larger numbers have squares that overflow, and smaller observations have squares that lose digits.
 LARGEST_NUMBER, SMALLEST_OBSERVATION = 1e140, 1e-140
@@ -93,7 +93,7 @@ class LassoProblem:
 
     @cached_property
     def spectral_norm(self) -> float:
-        """Largest singular value by power iteration; errs downward."""
+        """Lower bound on the largest singular value, by power iteration."""
         # The start is fixed, so that the same problem has the same solution.
         vector = np.random.default_rng(0).standard_normal(self.dimension)
         norm = 0.0
@@ -126,7 +126,7 @@ class LassoProblem:
         return float(np.abs(self.adjoint(self.observations)).max()) / self.measurements
 
     def certify(self, vector: FloatArray, penalty: float, image: FloatArray | None = None) -> CertifiedPlace:
-        """Return objective and duality gap at a vector; the gap errs upward, also by rounding."""
+        """Return the objective at a vector and an upper bound on its duality gap."""
         measurements = self.measurements
         image = self.forward(vector) if image is None else image
         residual = self.observations - image
@@ -142,7 +142,8 @@ class LassoProblem:
         distance = abs(1 - share) * norm + residual_error
         quadratic = distance * distance / (2 * measurements)
         linear = float(np.sum(penalty * np.abs(vector) - share * correlations * vector)) + share * correlation_error * size
-        # A norm has at most as many roundings as numbers. numpy's sums are pairwise: of 2**40 terms, none passes more than 200 additions.
+        # A norm has at most as many roundings as numbers. numpy's sums are pairwise, so that none of 2**40 terms passes more than 200
+        # additions.
         gap = quadratic * (1 + SLACK + 2 * measurements * UNIT) + linear + SLACK * penalty * size
         return CertifiedPlace(vector, image, correlations, square / (2 * measurements) + penalty * size, gap)
 
@@ -196,7 +197,7 @@ def _pose_operator(operator: Any, observations: ArrayLike) -> LassoProblem:
         raise ValueError(f"matrix_or_operator must be a LinearOperator with rmatvec, products with the transpose: {error}") from None
     units = [float(np.finfo(kind).eps) / 2 for kind in types if kind.kind == "f"]
     problem = LassoProblem(values, operator.shape[1], None, forward, adjoint, max([UNIT, *units]))
-    # A certificate would be worthless for another matrix than the image's.
+    # A certificate is valid only if rmatvec multiplies by the transpose of the matrix of matvec.
     difference = abs(float(forward(right) @ left) - float(right @ adjoint(left)))
     if difference > 2 * problem.product_error * float(np.linalg.norm(right) * np.linalg.norm(left)):
         raise ValueError(

@@ -41,7 +41,7 @@ def project_onto_simplex(values: ArrayLike, total: ArrayLike = 1.0) -> FloatArra
     centred = array - array.max(axis=-1, keepdims=True)
     below = np.sort(centred, axis=-1)[..., ::-1]
     excess = np.cumsum(below, axis=-1) - totals[..., None]
-    # The comparison counts the positive results: the largest values that stay positive when their sum is lowered to the total.
+    # The comparison counts the positive results. These are the largest values that stay positive when their sum is lowered to the total.
     stays = below * np.arange(1, below.shape[-1] + 1) > excess
     # At a total of 0 no value stays positive, and the shift is the largest value.
     stays[..., 0] = True

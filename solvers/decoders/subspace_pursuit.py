@@ -17,7 +17,7 @@ from ...arrays import FloatArray, IndexArray
 
 MOST_ENTRIES = 2**31
 MOST_ROUNDS = 20
-# Largest number of iterations of LSMR: few columns of a sketch are nearly orthogonal, and take about ten.
+# Largest number of iterations of LSMR. A few columns of a sketch are nearly orthogonal, and take about ten iterations.
 MOST_ITERATIONS, TOLERANCE = 100, 1e-10
 
 
@@ -30,7 +30,7 @@ class PursuedSupport:
     support : ndarray of int, shape (entries,)
         Indices of entries that are not 0, rising; at most `sparsity` of them.
     values : ndarray, shape (entries,)
-        Entries, above the threshold when the support was chosen.
+        Values of the entries, which exceeded the threshold when the support was chosen.
     residual_norm : float
         Norm of the observations' residual.
     rounds : int
@@ -52,8 +52,8 @@ def pursue_support(
 ) -> PursuedSupport:
     """Find at most `sparsity` positive entries with small residuals, each above a threshold.
 
-    In each round, the largest entries of the residual's `proxy` join the support; least squares on all of them decides which entries to
-    keep. The search ends when the residual no longer falls.
+    In each round, the largest entries of the residual's `proxy` join the support; least squares on the joined support decides which entries
+    to keep. The search ends when the residual no longer falls.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def pursue_support(
     residual = observed
     for rounds in range(1, MOST_ROUNDS + 1):
         estimate = proxy(residual)
-        # Take as many columns as least squares can distinguish.
+        # Least squares can distinguish at most as many columns as observations.
         joining = min(sparsity, len(estimate), len(observed) - 1 - len(best.support))
         if joining < 1:
             break

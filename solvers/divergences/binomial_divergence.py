@@ -18,7 +18,7 @@ MOST_EXACT_TRIALS = 10**10
 SMALLEST_LOGARITHM = -690.0
 # Distance of the smallest kept logarithm below the logarithm of a rare probability, and the omitted share of that probability.
 RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
-# Values computed at a time: a distribution has up to four million of them.
+# Number of values computed at a time; a distribution has up to four million values.
 BLOCK = 2**15
 
 
@@ -77,8 +77,8 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: f
     """Return the privacy losses of Z against Z + shift and the reverse, for Z binomial.
 
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
-    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would show
-    in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to only one of the two
+    probabilities follow from the same ratios, starting at the mode: the computation avoids logarithms of factorials, whose rounding errors
+    would show in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to only one of the two
     distributions. Values with a probability below 1e-299 count as `certain`; so do values below e^-100 times `rare` if all `certain` values
     together then have at most a 1e-13 share of `rare`.
 
@@ -140,8 +140,8 @@ def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon:
 def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
     """Return the smallest epsilon of a shift of binomial noise.
 
-    The shift is (epsilon, delta)-private. Epsilon is the larger of both directions and errs upward, by as much as a relative error of 1e-10
-    in delta; it is infinite if values that only one of the two distributions can have are more probable than delta.
+    The shift is (epsilon, delta)-private. Epsilon is the larger of both directions, and too large by as much as a relative error of 1e-10
+    in delta. It is infinite if values that only one of the two distributions can have are more probable than delta.
 
     Examples
     --------
@@ -155,10 +155,10 @@ def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta:
 def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> ShiftedBinomialRenyi:
     """Return Rényi divergences of shifted binomial noise, and a failure probability.
 
-    The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
-    common to both, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
-    (epsilon, delta')-close to it, and over several uses divergences and failures add up. Rare values whose probability is at most
-    `neglected`, 0 to 0.5, count as failures too, which makes high orders smaller.
+    The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Let E be the event that
+    the value is common to both supports; the divergence D_a(P given E || Q) is finite. P is (epsilon, failure + delta')-close to Q wherever
+    P given E is (epsilon, delta')-close to it, and over several uses divergences and failures add up. Rare values whose probability is at
+    most `neglected`, 0 to 0.5, count as failures too, which makes high orders smaller.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
     logarithms -= logarithms[mode - first]
     blocks = (logarithms[start : start + BLOCK] for start in range(0, len(logarithms), BLOCK))
     logarithms -= np.log(np.sum([np.exp(block).sum() for block in blocks]))
-    # Probabilities rise to the mode and fall beyond it: the kept values are neighbours.
+    # Probabilities rise to the mode and fall beyond it, so the kept values are neighbours.
     kept = logarithms >= smallest
     lowest = int(np.argmax(kept))
     window = logarithms[lowest : lowest + np.count_nonzero(kept)]

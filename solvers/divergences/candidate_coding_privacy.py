@@ -32,8 +32,7 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
     Returns
     -------
     float
-        Pure epsilon for replace-one adjacency and the local trust model, if some candidates can have these densities; otherwise errs
-        upward.
+        Pure epsilon for replace-one adjacency and the local trust model; an upper bound if no candidates can have these densities.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The published privacy of binomial noise in many dimensions: Theorem 1 of cpSGD.
 
-Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*. To every coordinate
-of a vector of multiples of a scale s, s (Z - N p) is added with Z binomial.
+Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*. The mechanism adds s
+(Z - N p), with Z binomial, to every coordinate of a vector of multiples of a scale s.
 """
 
 import math
@@ -14,7 +14,8 @@ from ..accounting.renyi_curve import check_delta
 MOST_TRIALS = 10**15
 LARGEST_SENSITIVITY = 1e12
 SMALLEST_PROBABILITY = 1e-9
-# The theorem counts as doubtful beyond this epsilon: exact accounts contradict it for uneven probabilities, from 54 on in our computations.
+# Largest epsilon of the theorem; beyond it, the theorem counts as doubtful. Exact accounts contradict it for uneven probabilities, from 54
+# on in our computations.
 LARGEST_THEOREM_EPSILON = 10.0
 
 
@@ -71,7 +72,7 @@ def binomial_theorem_epsilon(
     l2 = check_sensitivity("l2_sensitivity", l2_sensitivity)
     linf = check_sensitivity("linf_sensitivity", linf_sensitivity)
     delta = check_delta(delta)
-    # The probability is at most 1/2: there 1 - 2 p is not negative.
+    # The probability is at most 1/2, so 1 - 2 p is not negative.
     rarer = min(probability, 1 - probability)
     per_trial = probability * (1 - probability)
     variance = trials * per_trial
@@ -100,10 +101,10 @@ def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: 
 
     The result is True above 10, and wherever Gaussian noise of the same variance has a larger epsilon.
 
-    The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic term of Gaussian noise, which for large epsilon is
-    below the exact epsilon of Gaussian noise, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it is
-    186, and the exact epsilon is 297. Contradictions occur from about 6 on if Gaussian noise of the same variance has a larger epsilon than
-    the theorem's, and, with uneven probabilities, from 54 on.
+    The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic term of Gaussian noise. For large epsilon this term,
+    and the theorem's whole sum, are below the exact epsilon of Gaussian noise: with 10**4 fair trials, a shift by 1000 and delta = 1e-6,
+    the sum is 186, and the exact epsilon is 297. Contradictions occur from about 6 on if Gaussian noise of the same variance has a larger
+    epsilon than the theorem's, and, with uneven probabilities, from 54 on.
 
     Examples
     --------

@@ -2,10 +2,11 @@
 
 Kairouz, Liu, Steinke 2021, *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*. Each of n clients
 clips its vector to an L2 norm c, divides by a granularity g, rounds to whole numbers under a bound on the norm, and adds discrete Gaussian
-noise of parameter s = sigma / g to each coordinate. The sum of the clients' noise is not discrete Gaussian, but close: tau says how close.
+noise of parameter s = sigma / g to each coordinate. The sum of the clients' noise is not discrete Gaussian, but close; tau bounds the
+distance.
 
 *Tau.* Theorem 5 of the paper takes tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)) and requires s >= 1/2; with less noise its
-corollary 12 is false. The tau used here is smaller than the theorem's, by a factor of 2.4 to 2.5, and holds for every s. Let rho_v(x) =
+corollary 12 is false. This module's tau is smaller than the theorem's, by a factor of 2.4 to 2.5, and holds for every s. Let rho_v(x) =
 exp(-x^2 / (2 v^2)), P_k the distribution of the sum of k clients' noise, and h_k = P_k / rho_{s sqrt(k)}. Completing the square,
 
     P_{k+1}(y) = const rho_{s sqrt(k+1)}(y) sum_x h_k(x) rho_v(x - y k / (k + 1)),  v^2 = s^2 k / (k + 1),
@@ -22,9 +23,9 @@ lemma D_a(P || G) and D_a(G || P) are at most (a/2) (tau/2)^2, so that the trian
 2016, *Concentrated differential privacy*, lemma 29) along P, G, shifted G, shifted P gives D_a(P) <= (a/2) (r + tau)^2. The sums of both
 over the coordinates are the bounds of `discrete_gaussian_renyi`, which are those of the paper with the smaller tau.
 
-*More clients.* tau grows with n, without end for small s, while the noise of further clients, independent of the rest, is post-processing:
-a bound for k <= n clients holds for n clients. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in steps of
-`CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
+*More clients.* tau grows with n, without limit for small s, while the noise of further clients, independent of the rest, is
+post-processing: a bound for k <= n clients holds for n clients. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in
+steps of `CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
 
 *Gaussian noise.* For one delta a sum of discrete Gaussians is nearly as private as a Gaussian (`rounded_gaussian_epsilon`): it is Gaussian
 noise that was rounded at random. D(s) is the discrete Gaussian of parameter s, rho_s(x) = exp(-x^2 / (2 s^2)), rho_s(Z - x) its sum over
@@ -71,11 +72,11 @@ DIRECT_TERMS = 100_000
 # The other 30 operations of a term, including a subtraction that cancels four fifths of a number, and the 40 levels of a pairwise sum add
 # less than 1e-13.
 TAU_ERROR = 1e-12
-# Terms of the theta functions: omitted terms are below exp(-36 pi) of the first.
+# Indices of the theta functions' terms; omitted terms are below exp(-36 pi) of the first.
 THETA = np.arange(1, 6)
-# From this variance on, exp(-2 pi^2 v^2) is below the smallest floating-point number.
+# Variance v from which exp(-2 pi^2 v^2) is below the smallest floating-point number.
 WIDE = 40.0
-# Exact sums of noise: largest number of products, extent of the noise in standard deviations, and largest omitted probability.
+# Largest number of products of exact sums of noise, extent of the noise in standard deviations, and largest omitted probability.
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0
 LEFT_OUT = 1e-285
@@ -109,11 +110,11 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
 
 
 def discrete_gaussian_tau(clients: int, sigma: float) -> float:
-    """Return tau, a bound on the distance of a sum of discrete Gaussians from one Gaussian.
+    """Return tau, the distance of a sum of discrete Gaussians from a discrete Gaussian.
 
-    The distance is that from a discrete Gaussian: the logarithm of the ratio of their probabilities varies by at most tau (the module's
-    docstring has the proof), which errs upward. The terms of tau fall with k: beyond the first hundred thousand the last term stands for
-    all that follow. Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
+    The logarithm of the ratio of the two distributions' probabilities varies by at most tau (the module's docstring has the proof); the
+    result is an upper bound on tau. The terms of tau fall with k: beyond the first hundred thousand terms, the last of them stands for all
+    later terms. Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
 
 
 def _counts(clients: int) -> FloatArray:
-    """Return numbers of clients to try: all with direct terms of tau, then small steps.
+    """Return the numbers of clients to try: all with direct terms of tau, then small steps.
 
     The last number is that of all clients.
     """
@@ -316,7 +317,7 @@ def granularity_for_bits(
     local_sigma : float
         Parameter of each client's noise, in the vectors' units; above 0.
     bits : int
-        Bits b of a coordinate; the sum is taken modulo 2**b; 1 to 62.
+        Number b of bits of a coordinate; the sum is taken modulo 2**b; 1 to 62.
     deviations : float
         Number k of standard deviations, from 0.1 to 100: 4 leaves a Gaussian coordinate outside with probability 6.3e-5.
     flatness : float
@@ -378,8 +379,8 @@ class SmoothedSum:
     sigma : float
         Standard deviation of the Gaussian noise, in whole numbers.
     log_ratio : float
-        Bound on the logarithm of the ratio of a coordinate's probabilities, either way; errs upward. Bounds add up over coordinates and
-        rounds.
+        Bound on the logarithm of the ratio of a coordinate's probabilities, in either direction. The bound is rounded up. Bounds add up
+        over coordinates and rounds.
     """
 
     sigma: float
@@ -410,7 +411,7 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
 def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float, most: float = math.inf) -> float | None:
     """Return epsilon of noise whose probabilities are near those of rounded Gaussian noise.
 
-    The probabilities are within factors of e^r, r being `log_ratio`; the result errs upward, and is None for too little noise. The noise
+    The probabilities are within factors of e^r, r being `log_ratio`; the result is an upper bound, and None for too little noise. The noise
     multiplier and r are those of all coordinates and rounds together. The function returns None for an epsilon above `most`.
 
     Examples

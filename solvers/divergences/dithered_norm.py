@@ -1,4 +1,4 @@
-"""Growth of a vector's norm by rounding to whole numbers: certain and probable bounds.
+"""Certain and probable bounds on the growth of a vector's norm by rounding to whole numbers.
 
 Lengths are in grid steps. A coordinate at distance x from zero is rounded to floor(x) or ceil(x), with mean x; on average its p-th power
 becomes the chord (1 - f) floor(x)**p + f ceil(x)**p, with f the fractional part, and differs from the chord by (b - f) w, where b is 1 if
@@ -20,7 +20,7 @@ from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
 from .vector_composition import LARGEST_NORM
 
 LARGEST_RADIUS = 2.0**20
-# Whole numbers up to this stay distinct after rounding upward by UPWARD.
+# Largest whole number that stays distinct after rounding upward by UPWARD.
 EXACT_INTEGERS = 1e10
 HALVINGS = 40
 
@@ -33,8 +33,8 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
 
         ``||v||_p^p`` < sum of chords + largest w <= d E(radius**p / d) + ceil(radius)**p - (ceil(radius) - 1)**p
 
-    with E the concave envelope of the chord as a function of x**p. For p = 1 the chord is x and w is 1: the bound is ceil(radius), and a
-    ball whose radius is a whole number keeps it. For p = 2, E(u) <= u + 1/4, and E(u) = sqrt(u) up to u = 1/4.
+    with E the concave envelope of the chord as a function of x**p. For p = 1 the chord is x and w is 1: the bound is ceil(radius), which
+    equals the radius if that is a whole number. For p = 2, E(u) <= u + 1/4, and E(u) = sqrt(u) up to u = 1/4.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
     Returns
     -------
     float
-        Bound on the L_p norm after rounding, in steps; errs upward. For p = 1 and 2 the p-th power of the bound is the largest whole
-        number below the right-hand side (p = 2: rounded up by one unit in the last place of its root).
+        Upper bound on the L_p norm after rounding, in steps. For p = 1 and 2 the p-th power of the bound is the largest whole number below
+        the right-hand side (p = 2: rounded up by one unit in the last place of its root).
 
     Examples
     --------
@@ -84,12 +84,12 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 
         P( ``||v||_p^p`` >= sum of chords + t ) <= exp(-2 t**2 / sum w**2)
 
-    Concave envelopes bound both sums over the ball. For p = 2 that is, with q the probability,
+    Concave envelopes bound both sums over the ball. For p = 2 and with q the probability, the inequality reads
 
         ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
 
     The bound replaces lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step. Parameters are those of
-    `rounded_norm_bound`, p being finite; errs upward.
+    `rounded_norm_bound`, p being finite, as an upper bound.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
     """Return the factor that keeps most vectors of a ball in it after independent rounding.
 
     The result multiplies vectors. It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave the ball with
-    at most the given probability; errs downward, and is 0.0 if there is none.
+    at most the given probability; a lower bound on that factor, and 0.0 without such a factor.
     """
     return bisect(
         lambda factor: rounded_norm_quantile(dimension, norm, factor * radius, failure_probability) <= radius, 0.0, 1.0, HALVINGS

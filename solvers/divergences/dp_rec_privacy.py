@@ -1,15 +1,15 @@
 """Privacy of DP-REC, relative entropy coding with sampled clients.
 
-The module has the Rényi divergences of a draw, and the cost of few bits in delta.
+The module computes the Rényi divergences of a draw, and the cost of few bits in delta.
 
-Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A client shows 2**bits samples of the
-prior N(0, sigma^2 I), drawn from a shared seed, and sends the index of one, chosen by the weights q / p of its own N(update, sigma^2 I).
-A round draws clients with replacement. `dp_rec_epsilon` is the published accountant, and its repair.
+Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A client draws 2**bits samples of the
+prior N(0, sigma^2 I) from a shared seed. It sends the index of a sample, chosen by the weights q / p of its own N(update, sigma^2 I). A
+round draws clients with replacement. `dp_rec_epsilon` is the published accountant, and its repair.
 
-*Indices.* `index_epsilon` holds for any number of bits and groups: its proof uses the normalised weights. With public
-samples w_1, ..., w_K of N(0, I) and an update x, the index k has the probability y_k / K, where y_k is the weight exp(<x, w_k>) over the
-mean weight. The numbers <x, w_k> are Gaussian with variance ||x||^2, and less their own mean they have the variance (1 - 1/K) ||x||^2;
-less the mean, the mean of their exponentials is at least 1. So y_k is at most the exponential of such a number, and
+*Indices.* `index_epsilon` holds for any number of bits and groups: its proof uses the normalised weights. With public samples w_1, ..., w_K
+of N(0, I) and an update x, the index k has the probability y_k / K, where y_k is the weight exp(<x, w_k>) over the mean weight. The numbers
+<x, w_k> are Gaussian with variance ||x||^2, and less their own mean they have the variance (1 - 1/K) ||x||^2; less the mean, the mean of
+their exponentials is at least 1. So y_k is at most the exponential of a Gaussian number of that variance, and
 
     E[mean of y^j] <= exp(j^2 ||x||^2 / 2)
 
@@ -53,7 +53,7 @@ class DpRecEpsilon:
     Attributes
     ----------
     epsilon : float
-        Privacy parameter of all draws together; errs upward. Infinite if the bits use up all of delta.
+        Upper bound on epsilon of all draws together; infinite if the bits use up all of delta.
     order : int or None
         Rényi order of the best bound; None if epsilon is infinite.
     at_edge : bool
@@ -81,8 +81,8 @@ def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
         (a - 1) D_a((1 - 1/N) p + q/N || p) = ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) exp(j (j - 1) c^2 / 2)
 
     The sum is that of `sampled_log_moment`. The other direction, D_a(p || (1 - 1/N) p + q/N), is never larger (Mironov, Talwar, Zhang 2019,
-    *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5). The result errs upward, by a relative 1e-13 or so at usual
-    orders.
+    *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5). The result is an upper bound, too large by a relative 1e-13
+    or so at usual orders.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
 
     The privacy loss of a draw is a sum of two terms, the ratio of the targets at the chosen sample and the ratio of the sums of weights.
     The moments of both are at most exp(M), but they are not independent. ``"published"``, h = 1, adds M twice at the same order, as the
-    theorem is printed and as independence would allow. ``"conservative"``, h = 2, puts Hölder's inequality with exponents 2 and 2 in
-    between, the best ones because M is convex: the moment of order m / 2 of the sum is at most exp(M(m + 1)).
+    theorem is printed and as independence would allow. ``"conservative"``, h = 2, uses Hölder's inequality with exponents 2 and 2 instead,
+    the best exponents because M is convex: the moment of order m / 2 of the sum is at most exp(M(m + 1)).
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     draws : int
         Number of draws of all rounds together: rounds times clients of a round.
     bits : int
-        Bits of a message, all groups together.
+        Number of bits of a message, all groups together.
     delta : float
         Failure probability, above 0 and below 1.
     variant : str
@@ -235,7 +235,7 @@ def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     by Taylor's theorem, since its second derivative falls, and, because f is convex in the mixture, at most (1 - 1/N) + y^-l / N, where
     E[y^-l] <= exp(l^2 c^2): y_k^-l is at most the mean over i of exp(l (<x, w_i> - <x, w_k>)). The smaller of the two counts.
 
-    Parameters are those of `dp_rec_privacy.draw_log_moment`, with orders up to 8192; the result is in nats and errs upward.
+    Parameters are those of `dp_rec_privacy.draw_log_moment`, with orders up to 8192; the result is an upper bound in nats.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
         D_a <= (5 a^2 - 6 a + 2) / (2 (a - 1)) c^2,
 
     while infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: at orders below 2 they are at
-    most that of order 2; infinity gives infinity. The bounds are in nats, for replace-one adjacency, and err upward.
+    most that of order 2; infinity gives infinity. The upper bounds are in nats, for replace-one adjacency.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def index_epsilon(clip_ratio: float, population: int, draws: int, delta: float) 
     Returns
     -------
     EpsilonAtDelta
-        Epsilon, by the optimal conversion; errs upward.
+        Upper bound on epsilon, by the optimal conversion.
 
     Examples
     --------
@@ -321,7 +321,7 @@ def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float
 
     Y has mean 1 and its moments of order j from 2 to a are exp(x_j). The result is ln(1 + sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) (exp(x_j)
     - 1)), summed over j from 2: the terms 0 and 1 of the binomial sum are 1, and all binomial probabilities sum to 1. The rest is positive,
-    so that small sums do not cancel. The result errs upward, by a relative 1e-13 or so at usual orders.
+    so that small sums do not cancel. The result is an upper bound, too large by a relative 1e-13 or so at usual orders.
 
     Parameters
     ----------

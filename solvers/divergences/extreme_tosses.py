@@ -2,8 +2,8 @@
 
 The bounds hold for all data sets. Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and the server sees only the
 total number of successes. A client's own coins change from one extreme to the other; j of the m = n - 1 other clients are at the upper
-extreme. The worst j is unknown (j = 0 or m, wherever all were computed), and all of them are too many to compute. But if j is from a to b,
-the other clients' sum is that of a clients at the upper extreme and m - b at the lower one, and further noise, which cannot raise a
+extreme. The worst j is unknown (j = 0 or m, wherever all were computed), and computing every j takes too long. But if j is from a to b, the
+other clients' sum is that of a clients at the upper extreme and m - b at the lower extreme, and further noise, which cannot raise a
 divergence. So m + 1 configurations are covered by a few cells, each of which gives away the noise of b - a clients: with g cells, about 1/g
 of the noise.
 
@@ -25,12 +25,12 @@ from ..accounting.pure_privacy import check_orders
 from .binomial_divergence import binomial_window
 from .poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS, log_binomial
 
-# Logarithms of the smallest kept probabilities: of the other clients at either extreme, and of the sum of all clients.
+# Logarithms of the smallest kept probabilities of the other clients at either extreme, and of the sum of all clients.
 SMALLEST_LOGARITHM, SMALLEST_KEPT = -200.0, -700.0
-# Up to this many other clients, each number of them at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, whose
-# number the products limit.
+# With at most MOST_ALONE other clients, each number of them at the upper extreme is a separate cell. With more clients, there are from 2 to
+# MOST_CELLS cells, whose number the products limit.
 MOST_ALONE, MOST_CELLS, MOST_PRODUCTS = 64, 64, 8 * 10**9
-# Relative error of sums of that many products, in the divergence of a coin.
+# Relative error of sums of MOST_PRODUCTS products, in the divergence of a coin.
 ROUNDING = 1e-8
 
 
@@ -91,7 +91,7 @@ def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool 
 
     Examples
     --------
-    The divergence is exact for few clients, and errs upward for many.
+    The divergence is exact for few clients, and an upper bound for many.
 
     >>> extreme_tosses(10, 1, 0.25).renyi_divergences([2.0]).round(6).tolist()
     [0.162801]

@@ -25,7 +25,7 @@ LARGEST_SHIFT = 3.0
 MOST_SAMPLES = 2**20
 LARGEST_ORDER = 16
 LARGEST_SHARE = 0.999
-# Points where the normal density is 1e-32 of its peak, and where exp(-y) is that small.
+# Point at which the normal density is 1e-32 of its peak, and point at which exp(-y) is as small.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
 # exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error
@@ -120,7 +120,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     whole = _check_orders(orders)
     most = max(whole, default=2)
-    # The expectations are of r^a v^-j and v^j: their means bound the relevant samples.
+    # The expectations are of r^a v^-j and v^j. Their means bound the relevant samples.
     tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference]
     points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
     log_ratios = target * points - target**2 / 2
@@ -202,7 +202,7 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
 
     Groups are independent: their bounds add up, and so do the squares of their norms.
 
-    The bounds err upward, and are at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
+    The results are upper bounds, and are at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ from .vector_composition import LARGEST_NORM
 def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Return the Rényi divergence of Laplace noise from the same noise, shifted, in nats.
 
-    With a the order and t the shift in units of the noise's scale, it is ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) /
-    (a - 1) (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
+    With a the order and t the shift in units of the noise's scale, the divergence is ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1)
+    e^(-a t)) / (a - 1) (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     """Return a bound on the Rényi divergence of Laplace noise on two vectors of an L_p ball.
 
     The noise is independent on each coordinate. Its scale is the ball's largest L1 distance over epsilon. In units of it, two vectors are t
-    apart with ||t||_p <= T = epsilon / dimension^(1 - 1/p), and divergences r(|t_i|) of coordinates add up. Two facts bound their sum.
-    (a - 1) r is convex in the shift, a logarithm of a sum of exponentials, and 0 at 0: so the sum is at most r(||t||_1) <= r(epsilon),
-    with equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift,
-    falls: so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2; the sum is at most that of equal shifts,
-    dimension * r(T / dimension^(1/q)) with q = max(p, 2), with equality where p >= 2. The smaller of the two is exact for p = 1 and p >= 2,
-    and errs upward in between.
+    apart with ||t||_p <= T = epsilon / dimension^(1 - 1/p), and divergences r(|t_i|) of coordinates add up. Two facts bound their sum. (a -
+    1) r is convex in the shift, a logarithm of a sum of exponentials, and 0 at 0: so the sum is at most r(||t||_1) <= r(epsilon), with
+    equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift, falls,
+    so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2. The sum is at most that of equal shifts, dimension * r(T /
+    dimension^(1/q)) with q = max(p, 2), with equality for p >= 2. The smaller of the two is exact for p = 1 and p >= 2, and an upper bound
+    in between.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _exp_beyond_linear(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return e^x - 1 - x without cancellation."""
     series = np.zeros_like(exponents)
     near = np.where(np.abs(exponents) < 0.5, exponents, 0.0)
-    # Horner's scheme of x^2/2! + x^3/3! + ...: the next term is below 1e-17 of the first.
+    # This is Horner's scheme of x^2/2! + x^3/3! + ..., whose next term is below 1e-17 of the first.
     for power in range(15, 1, -1):
         series = series * near + 1 / math.factorial(power)
     return np.where(np.abs(exponents) < 0.5, series * near**2, np.expm1(exponents) - exponents)

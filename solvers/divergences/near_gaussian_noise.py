@@ -1,8 +1,8 @@
 """Accounts of binomial and Skellam noise by the Gaussian noise that they nearly are.
 
-The step between is discrete Gaussian noise of the same variance. Let P be one coordinate's noise, G the discrete Gaussian on the same whole
-numbers with its mean and variance v, and L = ln(P / G). For n independent coordinates, of all rounds together, and every window E of values
-and every t > 1, Markov's inequality gives
+The intermediate step is discrete Gaussian noise of the same variance. Let P be one coordinate's noise, G the discrete Gaussian on the same
+whole numbers with its mean and variance v, and L = ln(P / G). For n independent coordinates, of all rounds together, and every window E of
+values and every t > 1, Markov's inequality gives
 
     P(S) <= e^x G(S) + e,  with  x = (n ln sum_E G e^(t L) + ln(2 / e)) / (t - 1)  and  n P(not E) <= e / 2,
 
@@ -33,9 +33,9 @@ from .cpsgd_theorem import check_rate, check_trials
 from .discrete_gaussian_divergence import rounded_gaussian_epsilon, smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers take this many points on either side of the mean, in windows of up to this many deviations, times their distance:
-# at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation formula), except
-# at the ends, which are added. The points move with the noise, so that results do not jump as the noise grows.
+# Number of points on either side of the mean of a sum over whole numbers, by the largest number of deviations of the window. The distance
+# of points is at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
+# formula), except at the ends, which are added. The points move with the noise, so that results do not jump as the noise grows.
 POINTS = {16.0: 256, 40.0: 640}
 # Share of delta for events that P(S) <= e^x G(S) does not cover, each way.
 SPARED = 1e-4
@@ -112,7 +112,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     offsets = _window(mean, deviations, narrowest=mean)
     slope = offsets / mean
     squared = np.sqrt(1 + slope**2)
-    # p = x / s and 1 / s of the expansion in powers of 1 / s, s = sqrt(x^2 + v^2).
+    # With s = sqrt(x^2 + v^2), the expansion in powers of 1 / s has coefficients that depend on p = x / s.
     p2, inverse = (slope / squared) ** 2, 1 / (mean * squared)
     expansion = inverse * (3 - 5 * p2) / 24
     expansion += inverse**2 * (81 - 462 * p2 + 385 * p2**2) / 1152
@@ -167,7 +167,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
-    # A rounded mean moves the offsets by a rounding error, here in deviations times the window's deviations.
+    # A rounded mean moves the offsets by a rounding error. `shifted` is this error in standard deviations, times the window's deviations.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
     return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 
@@ -195,7 +195,7 @@ def skellam_near_gaussian_epsilon(
     Returns
     -------
     float or None
-        Epsilon, which errs upward; None if the noise is too little, or too different from Gaussian noise, for this account.
+        Upper bound on epsilon; None if the noise is too little, or too different from Gaussian noise, for this account.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
     """Return the logarithms of the ratio's moments over the window, for each exponent t.
 
     The sums are of G e^((t + 1) L), or with sign -1 of G e^(-t L): the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). The
-    function sums G (e^x - 1), so that nothing cancels near 1. The result errs upward, and is infinite if an exponent is too large.
+    function sums G (e^x - 1), so that nothing cancels near 1. The result is an upper bound, and infinite if an exponent is too large.
     """
     distance = float(ratio.offsets[1] - ratio.offsets[0])
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * distance

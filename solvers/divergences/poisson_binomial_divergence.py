@@ -27,7 +27,7 @@ LongArray = NDArray[np.longdouble]
 
 LARGEST_THETA = 0.499
 MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
-# Sums of more trials, or with smaller probabilities, are not searched over all configurations of the other clients.
+# Largest number of trials, and logarithm of the smallest probability, of a search over all configurations of the other clients.
 MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
 # Logarithm of the smallest kept probability of the other clients' sum: high Rényi orders depend on values of negligible probability.
@@ -39,9 +39,9 @@ MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
 NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
 # Narrower windows for sums with more values in their widest window than FEW_VALUES, and a smaller largest loss than SMALL_LOSS.
 NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
-# Below this limit, a narrower window may have no value.
+# Largest logarithm of the smallest kept probability; a narrower window may have no value.
 NARROWEST_WINDOW = -20.0
-# Values of a sum computed at a time.
+# Number of values of a sum computed at a time.
 BLOCK = 2**16
 # Ratio of the distances from the mean at which a stretch of a tail ends and begins; relative margin by which bounds are rounded up, as
 # logarithms.
@@ -90,8 +90,8 @@ class PoissonBinomialPairs:
     log_left_out : float
         Logarithm of a bound on the probability of all omitted values of the sum; minus infinity if there are none.
     proven : bool
-        Whether the pairs include every configuration of the other clients that can be the worst. If not, they are the two with all other
-        clients at the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the
+        Whether the pairs include every configuration of the other clients that can be the worst. Otherwise the pairs are the two with all
+        other clients at the same extreme. They have the largest Rényi divergences wherever all configurations were searched, but not the
         largest hockey-stick divergences.
     largest_loss : float
         Largest privacy loss of any pair: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
@@ -108,7 +108,7 @@ class PoissonBinomialPairs:
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return the largest Rényi divergence of any pair, in nats, per order above 1.
 
-        Infinity gives the pure epsilon. The result errs upward at orders that are not `tight`.
+        Infinity gives the pure epsilon. The result is an upper bound at orders that are not `tight`.
         """
         array = check_orders(orders)
         divergences = np.maximum.reduce([self._renyi_divergences(number, array) for number in range(len(self.losses))])
@@ -118,8 +118,8 @@ class PoissonBinomialPairs:
         """Return epsilon of a coordinate in a round, without Rényi divergences.
 
         The result is None unless the worst case is proven. Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest
-        if all other clients are at the same extreme: a few at the other extreme can be worse. The result errs upward, since the trials of a
-        client may differ here.
+        if all other clients are at the same extreme: a few at the other extreme can be worse. The result is an upper bound, since the
+        trials of a client may differ in this function.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
@@ -159,8 +159,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     """Return candidates for the worst pair of sums, for replace-one adjacency.
 
     Up to 128 trials in all (fewer for theta above 0.49) the pairs are every configuration of the other clients: a pair for each number of
-    trials at 1/2 + theta; beyond that they are the two with all other clients at the same extreme, which are not proven to include the
-    worst case.
+    trials at 1/2 + theta. Beyond that they are the two pairs with all other clients at the same extreme, which are not proven to include
+    the worst case.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:
 
 
 def largest_toss_loss(trials: int, theta: float) -> float:
-    """Return the largest privacy loss of a client's tosses: the pure epsilon of a coordinate."""
+    """Return the largest privacy loss of a client's tosses, the pure epsilon of a coordinate."""
     return trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
 
 
@@ -233,9 +233,9 @@ def all_configurations(clients: int, trials: int, theta: float) -> bool:
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
     """Return the largest Rényi divergence of a coordinate over the pairs of configurations.
 
-    Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward.
-    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`, which tells when the pairs are proven to
-    include the worst case.
+    Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they are upper
+    bounds. Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`, which tells when the pairs are proven
+    to include the worst case.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _
         kept[start:stop], logarithms[:, start:stop], losses[start:stop] = keeps, rows, rows[0] - rows[1]
     log_left_out = float(np.logaddexp(window.log_remainder, np.log(dropped.max()) if dropped.any() else -math.inf))
     left_out = math.exp(log_left_out)
-    # Both distributions are log-concave: the kept values are neighbours.
+    # Both distributions are log-concave, so the kept values are neighbours.
     lowest, count = int(np.argmax(kept)), int(np.count_nonzero(kept))
     (first, second), losses = logarithms[:, lowest : lowest + count], losses[lowest : lowest + count]
     pair = ExactPrivacyLoss(first, losses, left_out, left_out), ExactPrivacyLoss(second, -losses, left_out, left_out)

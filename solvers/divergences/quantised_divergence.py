@@ -34,18 +34,18 @@ SMALLEST_BOUND, LARGEST_BOUND = 1e-105, 1e101
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
 # The ends of the noise may fail with this share of delta.
 NEGLECTED = 0.01
-# Smaller shifts are evaluated one by one, larger shifts by a formula.
+# Limit of shifts that are evaluated one by one; a formula serves larger shifts.
 NODES = 16
 SECTIONS = 36
 GOLDEN = (math.sqrt(5) - 1) / 2
 LARGEST_DISTANCE = 1e12
-# The window's cubic terms are small if it is shorter than this share of the support.
+# Largest length of a window with small cubic terms, as a share of the support.
 LONGEST_WINDOW = 0.9
-# The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT:
-# less than SLACK.
+# The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT.
+# Together this is less than SLACK.
 UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
-# Least values of divisors: negligible, but no division by zero.
+# Least values of divisors, which are negligible and prevent a division by zero.
 LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
 
 
@@ -62,7 +62,7 @@ class FairBinomialBound:
     linear : float
         Coefficient of j.
     failure : float
-        Probability of the omitted end of the support; the divergence is that of the rest, not normalised.
+        Probability of the omitted end of the support; the divergence is that of the remaining support, not normalised.
     """
 
     square: FloatArray
@@ -119,7 +119,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     Returns
     -------
     EpsilonAtDelta or None
-        Epsilon and its order; errs upward. None if the trials are too few for any proof.
+        Upper bound on epsilon and its order; None if the trials are too few for any proof.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     bound = fair_binomial_bound(trials, math.ceil(largest), ORDERS, log_failure)
     if bound is None:
         return None
-    # The distribution without its end is normalised: a factor (1 - failure)**(-a) for each coordinate.
+    # The distribution without its end is normalised, which gives a factor (1 - failure)**(-a) for each coordinate.
     normalised = -dimension * ORDERS / (ORDERS - 1) * math.log1p(-bound.failure)
     divergences = quantised_renyi(bound, ORDERS, dimension, distance, largest) + normalised
     converted = RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
@@ -148,9 +148,9 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     """Return bounds on sum_i g(a_i), in nats, for all bounded shifts a_i.
 
     Shifts have 0 <= a_i <= largest and ``sum a_i**2 <= distance**2``. For every multiplier m the sum is at most ``m distance**2 + dimension
-    max_a (g(a) - m a**2)``: the bounds err upward, for every multiplier. Between two whole numbers a quadratic equation gives that maximum,
-    as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so that the
-    divergence is that of a plus e times a number, and Hoeffding's lemma gives, with c = square + linear,
+    max_a (g(a) - m a**2)``: the results are upper bounds for every multiplier. Between two whole numbers g is concave, and a quadratic
+    equation gives that maximum. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so
+    that the divergence is that of a plus e times a number, and Hoeffding's lemma gives, with c = square + linear,
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
 
@@ -160,7 +160,8 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     budget = distance**2
     if budget == 0:
         return np.zeros_like(orders)
-    # The optimal multiplier lies between two slopes of g as a function of a**2: at the largest a, and over a long way to it.
+    # The optimal multiplier lies between two slopes of g as a function of a**2, the slope at the largest a and the slope over a long way to
+    # it.
     typical = math.sqrt(budget / dimension)
     scale = bound.square + bound.linear
     nodes, far = _nodes(bound, orders, largest), _far(bound, orders)
@@ -188,7 +189,7 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Terms of the largest excess that serve every multiplier.
+    """Terms of the largest excess that do not depend on the multiplier.
 
     Rows are the whole numbers from which shifts start, columns the orders.
     """
@@ -265,7 +266,7 @@ class QuantisedSensitivity:
     Attributes
     ----------
     l1, l2, linf : float
-        Distance in each norm; errs upward.
+        Upper bound on the distance in each norm.
     """
 
     l1: float
@@ -325,7 +326,7 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     The bound fails with probability at most delta. Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j
     + 1, on average a_i. The squared distance is on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the
     distance before, from 0 to 1e101. Each square varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``:
-    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The bound errs upward. `quantised_sensitivity` explains the
+    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The result is an upper bound. `quantised_sensitivity` explains the
     coupling.
 
     Examples

@@ -4,7 +4,7 @@ Let w_y be the least probability of letter y over all rows, and g the sum of the
 drawing from the blanket w / g with probability g, and otherwise from the rest of its own row. Assume that an observer knows the clients
 that did not use the blanket, and their letters. The observer also sees a histogram of the letters of the remaining clients and of the
 hidden client, whose row is a or b. Compare with the law of n letters, each of which is y with probability w_y, and missing with probability
-1 - g; the histogram then has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
+1 - g. Relative to this law the histogram has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
 
     D = E[max(0, 1/n sum_i T_i)],    T_i = (a(y) - e^epsilon b(y)) / w_y with probability w_y, and 0 with probability 1 - g
 
@@ -47,17 +47,17 @@ DEVIATIONS, DECAYS = 11.0, 42.0
 # FFT_UNITS bounds the relative error of a fast Fourier transform in the L2 norm, for each doubling of its length. Higham 2002, *Accuracy
 # and stability of numerical algorithms*, theorem 24.2, has 7 units where roots of unity are good to a unit.
 FFT_UNITS = 16
-# Powers of a transform below exp(-90) are left out, and their norm is counted as an error.
+# Exponent of negligible powers. The program omits powers of a transform below exp(-90), and counts their norm as an error.
 NEGLIGIBLE = 90.0
 # Largest number of steps of Newton's method, or bisection, and the relative size of the last step.
 MOST_NEWTON_STEPS, LAST_STEP = 60, 1e-12
-# Exponents beyond this limit are cut off if they can only be too large to matter.
+# Largest exponent; larger exponents are cut off if they can only be too large to matter.
 LARGEST_EXPONENT = 700.0
 
 MOST_CLIENTS = 10**12
 # MOST_ENTRIES limits pairs of rows times letters; CHUNK limits the numbers held in memory at a time.
 MOST_ENTRIES, CHUNK = 2**21, 2**20
-# Points for a standard deviation of T, and largest number of points, of the lattice for the worst of all pairs.
+# Number of points for a standard deviation of T, and largest number of points, of the lattice for the worst of all pairs.
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
 # Relative margins by which the bound exceeds the divergence: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
@@ -76,8 +76,8 @@ class ShuffledLetters:
     Attributes
     ----------
     weights : array_like of shape (rows, letters)
-        Probabilities of a client's letters, for every input, up to a common factor: non-negative numbers, rows with the same sum. Inputs
-        between rows, whose letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
+        Probabilities of a client's letters, for every input, up to a common factor; the numbers are non-negative, and all rows have the
+        same sum. Inputs between rows, whose letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
     clients : int
         Number n of clients, including the hidden client; the other clients draw by the table, for any inputs. From 1 to 10**12.
 
@@ -150,9 +150,9 @@ class ShuffledLetters:
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
         """Return a dominating privacy loss distribution, for composition over `times` uses.
 
-        The distribution dominates every pair of rows: it is the loss distribution of the pairs' largest divergence as a function of
-        epsilon, linear in e^epsilon between the points where it is computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022).
-        Losses beyond the grid count as certain failure.
+        The distribution dominates every pair of rows. It is the loss distribution of the pairs' largest divergence as a function of
+        epsilon, linear in e^epsilon between the computed points (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses
+        beyond the grid count as certain failure.
         """
         from dp_accounting.pld import privacy_loss_distribution as pld
         from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
@@ -163,9 +163,9 @@ class ShuffledLetters:
         interval = reach / LOSSES
         epsilons = interval * np.arange(LOSSES + 1)
         above = np.array([self._delta(epsilon, LOSS_ACCURACY) for epsilon in epsilons.tolist()])
-        # With delta the divergence of the swapped pair at epsilon, the divergence at -epsilon is 1 - e^-epsilon + e^-epsilon delta.
+        # The divergence at -epsilon is 1 - e^-epsilon + e^-epsilon delta, where delta is the divergence of the swapped pair at epsilon.
         below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * above[:0:-1]
-        # Divergences are convex in e^epsilon: their bounds' lower convex hull bounds them, too.
+        # Divergences are convex in e^epsilon, so the lower convex hull of their bounds is also a bound.
         deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))
         return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(interval, -LOSSES, LOSSES, deltas))
 
@@ -232,7 +232,8 @@ class ShuffledLetters:
         zero = 2 - math.floor(low / step)
         size = max(1, CHUNK // len(lattice))
         best = np.zeros(len(lattice))
-        # For the best pair at each point, the arrays hold its probability there, and its E[max(0, T - k)] one point before and one after.
+        # For the best pair at each point, the arrays hold its probability at the point, and its E[max(0, T - k)] one point before and one
+        # after.
         masses, before, after = (np.zeros(len(lattice)) for _ in range(3))
         for start in range(0, len(self._pairs[0]), size):
             values = self._values(factor, slice(start, start + size))
@@ -246,7 +247,7 @@ class ShuffledLetters:
             masses = np.where(better, laws[winner, own], masses)
             before = np.where(better, above[winner, np.maximum(own - 1, 0)], before)
             after = np.where(better, above[winner, np.minimum(own + 1, len(lattice) - 1)], after)
-        # The second difference of the maximum is that of the best pair there, plus the excess of other pairs on either side.
+        # The second difference of the maximum is that of the best pair at the point, plus the excess of other pairs on either side.
         gains = np.zeros(len(lattice))
         gains[1:-1] = np.maximum(best[:-2] - before[1:-1], 0.0) + np.maximum(best[2:] - after[1:-1], 0.0)
         # A sum of this many terms has at most two units per term.
@@ -289,7 +290,7 @@ def _lower_hull(points: FloatArray, values: FloatArray) -> FloatArray:
     """Return the largest convex function below values at increasing points, at these points."""
     kept: list[int] = []
     for place in range(len(points)):
-        # Drop points on or above the chord from the point before to the new point.
+        # Drop points on or above the chord from their predecessor to the new point.
         while len(kept) > 1 and (values[kept[-1]] - values[kept[-2]]) * (points[place] - points[kept[-1]]) >= (
             values[place] - values[kept[-1]]
         ) * (points[kept[-1]] - points[kept[-2]]):
@@ -346,7 +347,8 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     mass = float(law.sum())
     law /= mass
     transform = np.fft.rfft(law)
-    # Both errors are in the L2 norm: the inverse transform's, and the power's, whose base carries the forward transform's error.
+    # Both errors are in the L2 norm, the inverse transform's error and the power's error, as the power's base has the forward transform's
+    # error.
     doublings = FFT_UNITS * UNIT * math.log2(points)
     base_error = doublings * math.sqrt(points) * float(np.linalg.norm(law)) + 64 * UNIT
     sizes = np.abs(transform)
@@ -440,7 +442,7 @@ def clones_epsilon(local_epsilon: float, clients: int, delta: float) -> float:
 
     The bound is ln(1 + (e^e0 - 1) (4 sqrt(2 ln(4 / delta)) / sqrt((e^e0 + 1) n) + 4 / n)), for replace-one adjacency (Feldman, McMillan,
     Talwar 2023, *Stronger privacy amplification by shuffling for Rényi and approximate differential privacy*, theorem 3.2). The function
-    states the theorem as published; its proof is not repeated here.
+    states the theorem as published, and does not repeat its proof.
 
     Examples
     --------

@@ -26,9 +26,9 @@ NUDGE = 1e-13
 def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensitivity: float, orders: ArrayLike) -> FloatArray:
     """Return bounds on the Rényi divergence of Skellam noise on two vectors, in nats.
 
-    The bounds err upward, for vectors of whole numbers. They are the theorem on the multi-dimensional mechanism of Agarwal, Kairouz, Liu
-    2021, *The Skellam mechanism for differentially private federated learning*, at scale 1: with mu the variance of a coordinate's noise,
-    the divergence of order a is at most
+    The results are upper bounds for vectors of whole numbers. They are the theorem on the multi-dimensional mechanism of Agarwal, Kairouz,
+    Liu 2021, *The Skellam mechanism for differentially private federated learning*, at scale 1: with mu the variance of a coordinate's
+    noise, the divergence of order a is at most
 
         a l2**2 / (2 mu) + min{ ((2 a - 1) l2**2 + 6 l1) / (4 mu**2), 3 l1 / (2 mu) }
 
@@ -40,8 +40,8 @@ def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensiti
     variance : float
         Variance of the noise of one coordinate, from 1e-6 to 1e40.
     l1_sensitivity, l2_sensitivity : float
-        Largest L1 and L2 distance of two neighbours' vectors, at least 0. For vectors of whole numbers the former is at most the square
-        of the latter.
+        Largest L1 and L2 distance of two neighbours' vectors, at least 0. For vectors of whole numbers the L1 distance is at most the
+        square of the L2 distance.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives infinity, because Skellam noise has no pure privacy.
 
@@ -63,7 +63,7 @@ def skellam_variance(
 ) -> float:
     """Return the smallest variance of Skellam noise whose Rényi curve proves a guarantee.
 
-    The guarantee is (epsilon, delta); the variance errs upward, by less than a relative 1e-9. Epsilon is from 0.001 to 1000, and the
+    The guarantee is (epsilon, delta); the variance is too large by less than a relative 1e-9. Epsilon is from 0.001 to 1000, and the
     sensitivities are those of `skellam_renyi_divergences`.
 
     Raises
@@ -102,7 +102,7 @@ def skellam_variance(
 
 
 def skellam_tail(variance: float, threshold: float) -> float:
-    """Return a bound on the probability that Skellam noise reaches a threshold; errs upward.
+    """Return an upper bound on the probability that Skellam noise reaches a threshold.
 
     The threshold is 0 or more. The bound is Chernoff's, exp( mu (sqrt(1 + y**2) - 1 - y asinh y) ), y = threshold / mu: the cumulant
     generating function is mu (cosh t - 1), least at sinh t = y.

@@ -20,7 +20,7 @@ from ..numerics.rounding import SLACK
 
 LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
-# Most additions of the exact integer optimum: about two seconds.
+# Largest number of additions for the exact integer optimum, which take about two seconds.
 AFFORDABLE_ADDITIONS = 2e9
 # SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units. It also covers bounds: products and
 # interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000
@@ -36,9 +36,9 @@ class VectorBounds:
     Attributes
     ----------
     greedy : float
-        Budget times the steepest divergence per unit of it (lemma 7 of Chaudhuri, Guo, Rabbat 2022); errs upward.
+        Budget times the steepest divergence per unit of it (lemma 7 of Chaudhuri, Guo, Rabbat 2022), an upper bound.
     linear_program : float
-        Optimum of the relaxation, their program (4), where a coordinate may be split between distances; errs upward.
+        Optimum of the relaxation, their program (4), where a coordinate may be split between distances, an upper bound.
     integer : float or None
         The exact largest value of sum_l D_(k_l); None if it is too expensive to compute, or p is not a whole number.
     """
@@ -92,7 +92,7 @@ def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, no
 
     The bound is the relaxation without distances that no input can reach: no coordinate can be further apart than the whole vector, but the
     published relaxation mixes such pairs in. Where the distance is below 1, their omission makes the bound smaller, and it stays a bound.
-    Divergences are in nats and err upward. Parameters are those of `vector_bounds`.
+    Divergences are upper bounds in nats. Parameters are those of `vector_bounds`.
     """
     dimension, norm, distance = _checked(dimension, norm, distance)
     if dimension == 1 or math.isinf(norm):
@@ -120,7 +120,8 @@ def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> 
     """Return budget times the steepest divergence per unit of it.
 
     The greedy bound is an upper bound on the relaxation's value in every dimension. Choices are a coordinate's possible divergences with
-    their prices, which rise from 0; the first choice is distance 0 and adds nothing. The result errs upward, above rounding errors.
+    their prices, which rise from 0; the first choice is distance 0 and adds nothing. The result is an upper bound and exceeds rounding
+    errors.
     """
     if len(divergences) == 1:
         return 0.0
@@ -128,7 +129,7 @@ def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> 
 
 
 def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float:
-    """Return the value of the linear relaxation, d E(K / d), which errs upward.
+    """Return an upper bound on the value of the linear relaxation, d E(K / d).
 
     E is the concave envelope of the choices and K the budget. All coordinates have the same choices, so that an optimum exists that spends
     the same on each: the relaxation's value is concave in the division of the budget, and symmetric. Its upward margin
@@ -177,9 +178,9 @@ def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int,
 
 
 def _best_sum(best: FloatArray, gains: "list[float]", units: "list[int] | range") -> FloatArray:
-    """Return, for each budget, the best of spending some units on a further choice.
+    """Return, for each budget, the best value if some units pay for a further choice.
 
-    The remaining units are spent as before.
+    The remaining units keep their previous choices.
     """
     result = best.copy()
     for gain, spent in zip(gains, units, strict=True):
@@ -196,7 +197,7 @@ def _checked(dimension: int, norm: float, distance: float) -> tuple[int, float, 
 class DistancePrices:
     """Price of 0, 1, ... grid steps between two inputs, and the budget of a vector.
 
-    The prices have the shape (inputs,); they may be infinite and err upward.
+    The prices have the shape (inputs,); they are upper bounds and may be infinite.
     """
 
     prices: FloatArray

@@ -79,7 +79,7 @@ class ReducedProblem:
     def rounding(self, largest: float, mean: float, slope: float) -> float:
         """Return an allowance for rounding in a bound or a rate, from the size of its logarithms.
 
-        A term of a sum has an error of at most u (4 (746 + 2 largest) + 8), with the error of its exponent; a sum of n terms adds n u; the
+        A term of a sum has an error of at most u (4 (746 + 2 largest) + 8), with the error of its exponent. A sum of n terms adds n u. The
         allowance is twice the total. A product of a slope with the target inherits the target's error.
         """
         terms = sum(self.distortion.shape)

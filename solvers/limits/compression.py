@@ -14,7 +14,7 @@ from ..numerics.bisection import bisect
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 MOST_BITS = 1e25
-# Shuffled messages have no separate bound here.
+# The package has no separate bound for shuffled messages.
 BOUNDED_TRUST_MODELS = ("local", "secure-sum", "central")
 LARGEST_RADIUS = 1e100
 HALVINGS = 100
@@ -33,7 +33,7 @@ def compression_bound(dimension: int, bits: float, *, radius: float = 1.0, share
         Logarithm to base 2 of the number of different messages, at least 0. For a secure sum, logarithm of the modulus, over all
         coordinates; the bound is then on the error of the mean, since all clients may hold the same vector.
     radius : float
-        L2 norm of the longest vectors.
+        Largest L2 norm of a vector.
     shared_randomness : bool
         Whether encoder and decoder may share randomness, such as a random rotation. Without shared randomness the bound is at least
         ``radius**2 * 2**(-2 * bits / dimension)``; with shared randomness, this is false.
@@ -88,8 +88,8 @@ def mean_compression_bound(dimension: int, bits: float, clients: int, *, radius:
     Returns
     -------
     float
-        About ``0.26 * radius**2 * dimension / (clients * bits)`` where this is between 1/clients and 1, in units of the squared radius. The
-        bound comes from groups of clients that hold the same vector.
+        Lower bound, about ``0.26 * radius**2 * dimension / (clients * bits)`` where this is between 1/clients and 1, in units of the
+        squared radius. The bound comes from groups of clients that hold the same vector.
 
     Examples
     --------
@@ -105,7 +105,10 @@ def mean_compression_bound(dimension: int, bits: float, clients: int, *, radius:
 
 
 def unbiased_mean_compression_bound(dimension: int, bits: float, clients: int, *, radius: float = 1.0) -> float:
-    """Return a lower bound on an unbiased mean's variance: one client's bound over their number."""
+    """Return a lower bound on an unbiased mean's variance.
+
+    The bound is a single client's bound divided by the number of clients.
+    """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     return unbiased_compression_bound(dimension, bits, radius=radius) / clients
 
@@ -127,7 +130,7 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
     unbiased : bool
         Whether the estimate must be unbiased.
     radius : float
-        L2 norm of the longest vectors.
+        Largest L2 norm of a vector.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from ..table_search.renyi_budget import SMALLEST_ORDER, RenyiBudget
 # Least Rényi order that bounds the chi-squared divergence.
 LEAST_ORDER = 2.0
 HALVINGS = 20
-# (exp(x) - 1) / x**2 is least at this x.
+# Position x of the minimum of (exp(x) - 1) / x**2.
 STEEPNESS = 1.5936
 # Rounding errors come from products and exponentials of a few rounded numbers.
 ROUNDING = 1e-12
@@ -27,8 +27,8 @@ def least_coordinate_variance(budget: RenyiBudget) -> float:
     """Return a lower bound on each coordinate's variance under a vector's Rényi budget.
 
     The bound holds for every unbiased table on the budget's grid, with any letters and any number of letters, for each coordinate by
-    itself, at each of its inputs; accounts are those of the relaxation (`RenyiBudget`) at one of quietbits' orders. It is 0.0, the trivial
-    bound, if an order below 2 can prove the budget.
+    itself, at each of its inputs. The account is the relaxation (`RenyiBudget`) at a Rényi order of quietbits. The bound is 0.0, which is
+    trivial, if an order below 2 can prove the budget.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def chi_squared_bound(order: float, divergence: FloatArray) -> FloatArray:
     """Return an upper bound on the chi-squared divergence from Rényi divergences of an order.
 
     The Rényi divergences of the two distributions, both ways, are at most `divergence`. The bound is ``2 (exp((a - 1) D) - 1) / (a (a -
-    1))`` for an order a from 2, or any smaller order from 2 on; at infinity also ``(exp(D) - 1) (1 - exp(-D))``. At order 2 the bound is
-    the chi-squared divergence itself, and for small D it is 2 D / a, as for neighbours of a smooth family, whose Fisher information is chi2
-    over distance squared.
+    1))`` for the order a, at least 2, or for any smaller order from 2 on; at infinite order, ``(exp(D) - 1) (1 - exp(-D))`` is a bound as
+    well. At order 2 the bound is the chi-squared divergence itself, and for small D it is 2 D / a, as for neighbours of a smooth family,
+    whose Fisher information is chi2 over distance squared.
     """
     # Divergences rise with the order; this smaller order is nearly the best order.
     smaller = np.clip(1 + STEEPNESS / np.maximum(divergence, 1e-300), LEAST_ORDER, order)

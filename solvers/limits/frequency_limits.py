@@ -5,7 +5,8 @@ private or not, with shared randomness that does not depend on the items, and ar
 `docs/proofs/frequency-limits.md` has the proofs.
 
 A `Packing` is an explicit set of histograms of which any two are far apart: Lemma 5.2 of Chen, Özgür, Cormode, Bharadwaj (2023), with all
-constants. `parts` groups of floor(clients / parts) clients hold the same item each; clients left over hold item 0 in every member.
+constants. The clients form `parts` groups of floor(clients / parts) clients, each with the same item; all other clients hold item 0 in
+every member.
 """
 
 import math
@@ -24,7 +25,7 @@ from .prior_risk import ROUNDING, group_sizes
 LOSSES = ("linf", "l2", "l2-squared")
 # DIFFERING lists the shares of places in which two Reed-Solomon words differ.
 DIFFERING = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
-# Slopes at these probabilities of a block's likeliest item bound the rate of a block.
+# Probabilities of a block's likeliest item at which slopes bound the rate of a block.
 LIKELIEST = 1 - np.geomspace(0.499, 1e-12, 240)
 
 
@@ -125,8 +126,8 @@ def check_frequencies(categories: int, clients: int) -> tuple[int, int]:
 class OneHotCurves:
     """Rate-distortion curves, bounded by tangents, one row for each curve.
 
-    A tangent is R(D) >= offset - slope D nats. The source is an item among equally likely items, and D the expected squared distance of its
-    unit vector from any estimate.
+    A tangent bounds the rate by R(D) >= offset - slope D nats. The source is an item among equally likely items, and D the expected squared
+    distance of its unit vector from any estimate.
     """
 
     offset: FloatArray
@@ -158,7 +159,10 @@ def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
 
 @dataclass(frozen=True, eq=False)
 class _CountedFamily:
-    """Packings by counting: the error is the scale times the share of members without a message."""
+    """Packings that bound the error by counting.
+
+    The error is at least the scale times the share of members without a message.
+    """
 
     log_size: FloatArray
     linf_distance: FloatArray
@@ -205,7 +209,7 @@ def _blocks(categories: int, clients: int) -> _Blocks:
 
 
 def _groups(clients: int) -> tuple[FloatArray, FloatArray]:
-    """Return numbers of groups, and the share of clients in a group of each."""
+    """Return the numbers of groups to try, and each number's share of the clients in a group."""
     sizes = group_sizes(clients)
     parts = np.unique(np.concatenate([sizes, np.floor(clients / sizes)]))
     return parts, np.floor(clients / parts) / clients

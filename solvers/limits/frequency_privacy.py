@@ -1,8 +1,8 @@
 """Lower bounds of privacy on the error of frequencies, for any number of bits.
 
 Each of n clients holds one of d items. Neighbours differ in one client's item (replace-one); a mechanism with (epsilon, delta) under
-add-or-remove-one adjacency has (2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants and are lower bounds after
-rounding. `docs/proofs/frequency-limits.md` has the proofs.
+add-or-remove-one adjacency has (2 epsilon, (1 + e^epsilon) delta) in this sense. All bounds have explicit constants and are lower bounds
+after rounding. `docs/proofs/frequency-limits.md` has the proofs.
 """
 
 import math
@@ -18,7 +18,8 @@ from .frequency_limits import LOSSES, check_frequencies, one_hot_curves
 from .mean_privacy import check_budget, group_deltas, sign_risks
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
-# The search tries these shares of clients that a hidden perturbation moves, and these drops of a count below its mean, in deviations.
+# The search tries these shares of clients that a hidden perturbation moves, and these drops of a count below its mean, in standard
+# deviations.
 PERTURBATIONS = np.geomspace(1e-9, 1.0, 180)
 SHORTFALLS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0])
 
@@ -46,7 +47,7 @@ def frequency_bound(
     epsilon : float
         Privacy parameter for the replacement of one client's item, from 1e-6 to 10**5.
     delta : float
-        From 0 to below 1; 0 for pure privacy, which has the higher bound.
+        Failure probability, from 0 to below 1; 0 for pure privacy, which has the higher bound.
     trust_model : str
         ``"central"`` and ``"secure-sum"``: the server's output is private, and the bounds are equal. ``"local"``: every client's message is
         private; messages are sent at the same time, and all clients may share randomness.
@@ -158,7 +159,7 @@ def _local(categories: int, clients: int, epsilon: float, delta: float, loss: st
 
 
 def _group_risks(categories: int, clients: int, epsilon: float, delta: float) -> tuple[PriorRisks, PriorRisks]:
-    """Return the risks of independent groups with one item each: of all groups, and of two."""
+    """Return the risks of all groups, and of two groups, with an independent item each."""
     sizes = group_sizes(clients)
     weights = group_weights(sizes, clients)
     items = np.unique(np.append(2.0 ** np.arange(1, max(2, categories.bit_length())), categories))

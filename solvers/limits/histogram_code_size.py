@@ -1,4 +1,4 @@
-"""A computed union bound on the rows of a random matrix that distinguish histograms.
+"""Numbers of rows with which a random matrix distinguishes histograms, by a union bound.
 
 The matrix S has Bernoulli(1/2) entries, and S mu distinguishes histograms mu. The bound is theorem 4.2 of Chen, Özgür, Cormode, Bharadwaj
 2023, *The communication cost of security and privacy in federated frequency estimation*, with all constants.
@@ -17,7 +17,7 @@ from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
 MOST_CLIENTS = 2000
-# The sum over k is taken term by term up to this number of clients; it takes time of the third power.
+# Largest number of clients for which the sum over k is computed term by term, in time of the third power.
 TERMWISE_CLIENTS = 256
 
 
@@ -203,7 +203,7 @@ def _log_removed(counts: IntegerArray) -> FloatArray:
     ways[0][0] = 1
     for seen, count in enumerate(counts.tolist()):
         for kinds in range(seen + 1, 0, -1):
-            # A window of `count` entries of the row before counts the ways to take 1..count of this item.
+            # A window of `count` entries of the previous row counts the ways to take 1..count of this item.
             window, before = 0, ways[kinds - 1]
             row = ways[kinds]
             for total in range(1, clients + 1):

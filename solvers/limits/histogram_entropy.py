@@ -1,4 +1,4 @@
-"""Entropy in bits of the histogram of n items of d categories, a bound on messages.
+"""Entropy in bits of the histogram of n items of d categories, a lower bound on messages.
 
 A result is a lower and an upper bound on the entropy, with rounding and truncation included.
 `docs/proofs/frequency-limits.md` has the proofs.
@@ -17,9 +17,9 @@ from ..numerics.rounding import UNIT
 
 # The sum over counts takes time proportional to the square root of clients times categories.
 MOST_COUNTED_CLIENTS = 10**9
-# Stirling's series is used from this number on, with an error below 1/(1680 n**7).
+# Number from which Stirling's series is used, with an error below 1/(1680 n**7).
 SERIES_FROM = 16
-# Counts farther from their mean than 10.8 standard deviations and 40 have a mass below 1e-24 (Bernstein's inequality).
+# Limits of counts. Counts farther from their mean than 10.8 standard deviations plus 40 have a mass below 1e-24 (Bernstein's inequality).
 TAIL_DEVIATIONS, TAIL_COUNTS, TAIL_MASS = 10.8, 40.0, 1e-24
 CELLS_AT_ONCE = 2**21
 
@@ -144,7 +144,7 @@ def multinomial_histogram_entropy(probabilities: ArrayLike, clients: int, multip
         expected += math.fsum(_expected_log_factorials(clients, masses[chunk], first[chunk], int(widths[stop - 1])) * counts[chunk])
         start = stop
     nats = each - factorial + expected
-    # A window's weights have errors of 6 units for each count, sums a unit for each term, and logarithms of factorials 8 units.
+    # A window's weights have errors of 6 units for each count, sums have a unit for each term, and logarithms of factorials have 8 units.
     error = UNIT * (16 * each + 16 * factorial + (16 * float(widths[-1]) + 64) * expected) + 2 * TAIL_MASS * factorial * float(counts.sum())
     # The allowance includes the division of the probabilities by their sum.
     error += 4 * UNIT * clients * (1 + float(surprise.max()))

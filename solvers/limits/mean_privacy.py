@@ -1,9 +1,10 @@
-"""Limits of privacy for means: the least squared L2 error of a private mean of vectors.
+"""Lower bounds of privacy on the squared L2 error of a mean of vectors.
 
 Vectors lie in the L2 ball, and privacy is central or local. Neighbours differ in one client's vector (replace-one). A mechanism with
-(epsilon, delta) when a client is added or removed has (2 epsilon, (1 + e^epsilon) delta) here. Central bounds hold for every mechanism,
-however much it sends. Under local privacy every client's message is private: messages are sent at the same time and are of any length, and
-randomness may be shared by all. All bounds have explicit constants and err downward. `docs/proofs/privacy-limits.md` has the proofs.
+(epsilon, delta) when a client is added or removed has (2 epsilon, (1 + e^epsilon) delta) in this sense. Central bounds hold for every
+mechanism, however many bits it sends. Under local privacy every client's message is private. Clients send messages of any length at the
+same time, and may share randomness. All bounds have explicit constants and are rounded down. `docs/proofs/privacy-limits.md` has the
+proofs.
 """
 
 import math
@@ -35,9 +36,9 @@ def central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0
     epsilon : float
         Privacy parameter for the replacement of one client's vector, from 1e-6 to 10**5.
     delta : float
-        From 0 to below 1; 0 for pure privacy, which has the higher bound.
+        Failure probability, from 0 to below 1; 0 for pure privacy, which has the higher bound.
     radius : float
-        L2 norm of the longest vectors.
+        Largest L2 norm of a vector.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def unbiased_central_bound(dimension: int, clients: int, epsilon: float, delta: 
 
 
 def concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
-    """Return a lower bound on a mean's worst-case squared error under rho-concentrated privacy.
+    """Return a lower bound on a mean's worst-case squared error under concentrated privacy.
 
     The bound holds for biased and unbiased mechanisms of zero-concentrated differential privacy.
 
@@ -112,7 +113,7 @@ def concentrated_central_bound(dimension: int, clients: int, rho: float, *, radi
 
 
 def unbiased_concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
-    """Return a lower bound on an unbiased mean's worst error under rho-concentrated privacy.
+    """Return a lower bound on an unbiased mean's worst-case error under concentrated privacy.
 
     The arguments are those of `concentrated_central_bound`.
 
@@ -183,9 +184,10 @@ def pure_spread(epsilon: float, delta: float) -> float:
 
 
 def fingerprint_error(dimension: int, clients: int, spread: float, delta: float) -> float:
-    """Return the bound by correlation with the clients' own vectors, for the unit ball.
+    """Return the bound that follows from the estimate's correlation with the clients' vectors.
 
-    `spread` is the root of the largest chi-square divergence between neighbours, apart from a part of mass delta.
+    The vectors lie in the unit ball. `spread` is the root of the largest chi-square divergence between neighbours, apart from a part of
+    mass delta.
     """
     active = group_sizes(clients)
     root = math.sqrt(dimension)
@@ -286,7 +288,7 @@ def unbiased_local_bound(dimension: int, clients: int, epsilon: float, delta: fl
     Returns
     -------
     float
-        The bound of a single client over the number of clients. With delta = 0, it equals the error of PrivUnit with its best cap (Asi,
+        Bound of a single client, divided by the number of clients. With delta = 0, it equals the error of PrivUnit with its best cap (Asi,
         Feldman, Talwar 2022), up to the last digits computed.
 
     Examples

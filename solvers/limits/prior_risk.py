@@ -10,9 +10,9 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-# Bounds are lowered by this share, which exceeds the rounding error of all their formulas.
+# Share by which bounds are lowered, which exceeds the rounding error of all their formulas.
 ROUNDING = 1e-9
-# The search tries group sizes at this ratio from each other.
+# Ratio of successive group sizes that the search tries.
 GROUP_RATIO = 1.1
 
 
@@ -23,7 +23,7 @@ class PriorRisks:
     Attributes
     ----------
     second_moments : ndarray
-        P: mean squared norm of the estimated vector.
+        Mean squared norm P of the estimated vector.
     odds : ndarray
         Upper bounds on P/D - 1, explained over unexplained variance, where D is the least mean squared error of any estimate.
     """
@@ -41,7 +41,7 @@ class PriorRisks:
             return float(np.max(self.second_moments / self.odds)) * (1 - ROUNDING)
 
 
-# The parts of a bound need group sizes for the same numbers; even for the most clients there are only a few hundred sizes.
+# The parts of a bound need the group sizes of the same numbers of clients; even the most clients have only a few hundred sizes.
 @lru_cache(maxsize=256)
 def group_sizes(most: int) -> FloatArray:
     """Return whole numbers from 1 to `most`, about `GROUP_RATIO` apart, as a read-only array."""
@@ -52,7 +52,7 @@ def group_sizes(most: int) -> FloatArray:
 
 
 def group_weights(sizes: FloatArray, clients: int) -> FloatArray:
-    """Return the second moment of the mean when groups of a size share a vector each.
+    """Return the second moment of the mean when each group of a given size shares a vector.
 
     The vectors have second moment 1. Groups are independent, and clients that are left over hold zero.
     """

@@ -16,9 +16,9 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from .prior_risk import ROUNDING
 
-# Above this dimension a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
+# Dimension above which a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
 SERIES_FROM = 1e4
-# A mean so close to 1 that its odds overflow gains nothing.
+# Largest logarithm of odds. Means so close to 1 that their odds overflow do not improve the bound.
 LARGEST_LOG_ODDS = 700.0
 # The last of Newton's steps leaves an error of about its square. Five steps are usual.
 LAST_STEP, MOST_STEPS = 1e-7, 100
@@ -50,7 +50,8 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
             return np.asarray(np.sinh(given / 2) ** 2 * (1 + ROUNDING))
     budgets = given.ravel()
     gain = _log_expm1(budgets)
-    # Newton's steps solve the condition's logarithm, from bounds on the odds: the odds of one dimension, and an information bound.
+    # Newton's steps solve the condition's logarithm. They start from bounds on the odds, which are the odds of one dimension and an
+    # information bound.
     log_odds = 2 * gain - budgets - math.log(4)
     if dimension > 2:
         log_odds = np.minimum(log_odds, _log_expm1(2 * private_information(budgets) / (dimension - 2)))
@@ -95,7 +96,7 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> tuple[FloatArray, 
     X is a coordinate of a random unit vector.
     """
     half = (dimension - 1) / 2
-    log_rest = -np.logaddexp(0.0, log_odds)  # This is log(1 - t**2).
+    log_rest = -np.logaddexp(0.0, log_odds)  # This is the logarithm of 1 - t**2.
     ratio = np.exp(-log_odds)  # This is (1 - t**2)/t**2.
     squared = np.exp(-np.logaddexp(0.0, -log_odds))
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).

@@ -50,7 +50,7 @@ class RateDistortion:
     distortion : float
         Mean distortion of `channel`.
     slope : float
-        Bits that one unit of distortion saves: about minus the curve's derivative.
+        Number of bits that one unit of distortion saves, which is about minus the curve's derivative.
     channel : ndarray of shape (source symbols, reproduction symbols)
         Probabilities of reproductions, given each source symbol. Symbols of probability zero get their best reproduction.
     output : ndarray
@@ -72,7 +72,7 @@ class RateDistortion:
 
     @property
     def gap(self) -> float:
-        """Bits between `lower_bound` and `rate`."""
+        """Difference between `rate` and `lower_bound`, in bits."""
         return self.rate - self.lower_bound
 
 
@@ -239,7 +239,7 @@ def _start(problem: ReducedProblem) -> "_Point":
 class _Point:
     """An interior point: positive slacks 1 - c(y), multipliers and slope.
 
-    The slope's own multiplier `unspent` is positive, too.
+    The multiplier `unspent` of the slope is positive, too.
     """
 
     def __init__(
@@ -304,7 +304,7 @@ class _Point:
         return min(share, _longest(own, np.array([direction.slope, direction.unspent]))) if self.bound_slope else share
 
     def _along(self, direction: "_Direction", products: float) -> "_Point | None":
-        """Return the farthest trial point that comes nearer to the central path and stays interior."""
+        """Return the farthest trial point that approaches the central path and stays interior."""
         share = STEP_SHARE * self._longest(direction)
         # Exponentials that nearly vanish have no curvature left to limit a step.
         share = min(share, LONGEST_EXPONENT / max(float(np.max(np.abs(direction.log_weights))), 1e-300))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 
-# The relative error assumed of the initial guess is 1 over this.
+# The initial guess is assumed to have a relative error of 1 over this constant.
 GUESSED = 128
 
 
@@ -49,8 +49,8 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
     """Return the first whole number from `low` on at which a monotone condition holds.
 
     Once the condition holds, it holds for all larger numbers; the result is `high` if it holds at no number below. The search starts from
-    `low`, or goes either way from a guess, `start`, with strides that grow by a factor each time. This suits conditions whose cost grows
-    with the number, or with the distance from the guess. The function never tries the condition at `high`.
+    `low`, or goes either way from a guess, `start`, with strides that grow by a factor each time. The strides suit conditions whose cost
+    grows with the number, or with the distance from the guess. The function never tries the condition at `high`.
 
     Examples
     --------
@@ -102,10 +102,10 @@ def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int, *, geometric: bool = False) -> Bracket:
-    """Return the bracket where a condition changes that holds at `low` and fails at `high`.
+    """Return the bracket in which a condition changes; it holds at `low` and fails at `high`.
 
-    Either end may be the larger. The function tries the condition at neither end. Halvings end early if no number is left between the ends;
-    `geometric` halvings are of ratios, for positive numbers.
+    Either end may be the larger. The function tries the condition at neither end. Halvings end early if no number is left between the ends.
+    With `geometric`, they halve the ratio of positive ends.
 
     Examples
     --------

@@ -32,7 +32,7 @@ class LinearOptimum:
 
 
 class _SilentHighs(highspy.Highs):
-    # HiGHS has no types: these two lines give types to the methods that the package calls.
+    # HiGHS has no types, so these two lines give types to the methods that the package calls.
     def __init__(self) -> None:
         highspy.Highs.__init__(self)
 
@@ -90,8 +90,8 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
 def _run_again(highs: highspy.Highs, basis: highspy.HighsBasis) -> None:
     strategy = highs.getOptionValue("simplex_strategy")[1]
     if basis.valid and strategy == highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal:
-        # The primal simplex method gives up at an almost singular basis on its way. The dual method goes another way, and from the previous
-        # solve's basis it needs a third of the time of a solve from scratch.
+        # The primal simplex method gives up at an almost singular basis on its way. The dual method takes another path, and from the
+        # previous solve's basis it needs a third of the time of a solve from scratch.
         highs.setBasis(basis)
         highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyDual)
         highs.run()

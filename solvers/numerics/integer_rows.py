@@ -37,7 +37,7 @@ class RowLattice:
     def coarseness(self, costs: list[float]) -> float:
         """Return half the cost of a kernel vector's costliest entry; 0.0 without a kernel.
 
-        The costs are those of a unit of each component. The result is the size of the distance that `nearest` may have to go.
+        Each component has a cost per unit. The result is of the order of the distance between a target and the result of `nearest`.
         """
         return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
 
@@ -68,8 +68,8 @@ class RowLattice:
 def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     """Prepare the search for rows with given sum and moment.
 
-    One LLL reduction of the rows [scale_j e_j | N | N m_j], N large, gives the kernel (the vectors with N-part zero come first) and, in
-    the last two vectors, solutions of the two equations: the extended Euclidean algorithm and the reduction in one.
+    One LLL reduction of the rows [scale_j e_j | N | N m_j], with a large N, gives the kernel (the vectors with N-part zero come first) and,
+    in the last two vectors, solutions of the two equations. It includes the extended Euclidean algorithm.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     vectors = [[entry // scale for entry, scale in zip(row[:letters], scales, strict=True)] for row in reduced_basis(rows)]
     kernel, (first, second) = vectors[:-2], vectors[-2:]
     (first_sum, first_moment), (second_sum, second_moment) = ((sum(vector), dot(vector, positions)) for vector in (first, second))
-    # The two remaining vectors map one to one onto the plane of (sum, moment): the determinant is 1 or -1, which is its own inverse.
+    # The two remaining vectors map one to one onto the plane of (sum, moment). The determinant is 1 or -1, which is its own inverse.
     sign = first_sum * second_moment - second_sum * first_moment
     sum_step = [
         sign * (second_moment * first_entry - first_moment * second_entry) for first_entry, second_entry in zip(first, second, strict=True)
@@ -110,9 +110,9 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
 def least_coarseness(positions: Vector, costs: list[float]) -> float:
     """Return a lower bound on `RowLattice.coarseness`, up to floating-point rounding.
 
-    The bound needs no search for short vectors. By Hadamard's inequality, no basis of the kernel, its entries multiplied by the costs, has
-    only vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of the Gram
-    determinant of the two equations, their entries divided by the costs.
+    The bound needs no search for short vectors. Let the kernel's entries be multiplied by the costs. By Hadamard's inequality, no basis of
+    the kernel has only vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of
+    the Gram determinant of the two equations, their entries divided by the costs.
     """
     letters = len(positions)
     if letters == 2:

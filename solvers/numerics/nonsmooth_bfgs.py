@@ -11,7 +11,8 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-# Evaluations over which the pace of a descent is measured, and evaluations that it may still take to reach its goal.
+# Number of evaluations over which the pace of a descent is measured, and largest number of evaluations that it may still take to reach its
+# goal.
 PACE, MOST_TO_GO = 10, 100
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]

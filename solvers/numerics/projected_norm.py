@@ -5,14 +5,14 @@ The mean is exact for a uniformly random subspace. `docs/proofs/unit-vectors.md`
 
 import math
 
-# Terms of the central moments in the bound: E (X - 1)**4 and E (M - 1)**2 of the proof.
+# Terms of the central moments E (X - 1)**4 and E (M - 1)**2 in the proof's bound.
 FOURTH_MOMENT, SQUARED_SPREAD = 116.0, 8.25
-# Cuts of the squared norm's lower tail, and powers of Hölder's inequality, among which the bound takes the best.
+# The bound takes the best of these cuts of the squared norm's lower tail, and of these powers in Hölder's inequality.
 CUTS = tuple(step / 20 for step in range(1, 20))
 POWERS = range(1, 33)
 # Relative margin of the bound, which is computed in few operations.
 ROUNDING = 1e-12
-# Beyond this dimension the ratio of Gamma functions comes from its series.
+# Dimension beyond which the ratio of Gamma functions comes from its series.
 SERIES_FROM = 1e4
 
 
@@ -46,7 +46,7 @@ def projected_mean_norm(dimension: int, projected: int) -> float:
 
 
 def hadamard_bias(dimension: int, projected: int) -> float:
-    """Return a bound on the bias of back-projected directions; errs upward.
+    """Return an upper bound on the bias of back-projected directions.
 
     Let P be `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v. Then
     the bias for every unit vector v is ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.

@@ -1,4 +1,4 @@
-"""Errors that floating point adds to a bound: the unit, and slacks for chains of operations.
+"""Rounding errors of bounds: the unit of errors, and slacks for chains of operations.
 
 The slacks are for chains without cancellation. A sum, difference, product, quotient or square root of doubles is off by a factor of at most
 1 + u, u = 2^-53. Exponentials, logarithms and powers of numpy, and of the C library below it, count as off by 4 u, and log-gamma by 8 u,

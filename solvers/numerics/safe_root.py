@@ -39,8 +39,8 @@ def safe_root(
     low, high : float
         Smallest and largest argument that the search may try.
     tolerance : float
-        Largest gap between the value and the target. Where the function jumps over this band, the search returns the last argument before
-        the jump.
+        Largest gap between the value and the target. If the function jumps over this band, the search returns the last argument before the
+        jump.
     jump : float
         Width of the bracket of a jump, relative to the argument; it also limits the steepness of a function without jumps.
     name : str
@@ -124,7 +124,7 @@ def falling_root(function: Callable[[float], float], low: float, high: float, *,
     low, high : float
         Ends of the interval that contains the root; at least 0.
     tolerance : float
-        Largest gap between the value and 0. Where the function jumps over this band, the search returns an argument just after the jump.
+        Largest gap between the value and 0. If the function jumps over this band, the search returns an argument just after the jump.
     jump : float
         Width of the bracket of a jump, relative to `high`.
 

@@ -1,4 +1,4 @@
-"""Upper bounds on a sum of one function of each coordinate over an L_p ball.
+"""Upper bounds on sums of a function of each coordinate, over an L_p ball.
 
 The bounds come from Lagrangian duality.
 """
@@ -12,13 +12,14 @@ from ...arrays import FloatArray
 from .bisection import Brackets, bisect_each
 from .rounding import UNIT
 
-# Halvings of a cell before the tangent at its left end bounds the rest: the gap is of the order of the last width squared.
+# Number of halvings of a cell before the tangent at its left end bounds the rest: the gap is of the order of the last width squared.
 HALVINGS = 26
-# Halvings of all cells; the remaining halvings are of cells that can have the maximum.
+# Number of halvings of all cells; later halvings concern only cells that can have the maximum.
 FIRST_HALVINGS = 2
 # Relative slack by which the bound is rounded upward: its powers, at most 64, have rounding errors below 400 units.
 UPWARD = 1e-11
-# Least budget that floating point distinguishes from zero; a larger budget only loosens the bound, so that raising it to this is safe.
+# Least budget that floating point distinguishes from zero. Raising smaller budgets to this value is safe, since a larger budget only
+# loosens the bound.
 LEAST_BUDGET = 1e-280
 # Natural logarithm of the largest over the smallest price in the search.
 PRICE_RANGE = 60.0
@@ -36,10 +37,10 @@ def largest_piecewise_sum(
     """Return an upper bound on a sum of piecewise parabolas over an L_p ball.
 
     The sum is max sum_l h(x_l) over all x >= 0 with ``||x||_p <= radius``, for a function h made of parabolas. For any price, sum_l h(x_l)
-    <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound too small. The best price
+    <= price radius**p + dimension max_x (h(x) - price x**p) by weak duality, so that no price makes the bound too small. The best price
     gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each cell h - price x**p is
-    concave, and a tangent bounds its maximum. The bound errs upward, by a relative 1e-8 or so at a good price, if the sum is at least 0
-    somewhere.
+    concave, and a tangent bounds its maximum. The upper bound is too large by a relative 1e-8 or so at a good price, if the sum is at least
+    0 somewhere.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def largest_piecewise_sum(
     dimension : int
         Number of coordinates.
     norm, radius : float
-        p, from 1 to 64, and the radius of the ball, above 0.
+        Order p, from 1 to 64, and radius of the ball, above 0.
 
     Examples
     --------
@@ -76,9 +77,9 @@ def largest_piecewise_sum(
         return float(narrowed(cells[:, rivals], brackets, price, HALVINGS - FIRST_HALVINGS)[2].max())
 
     def narrowed(cells: FloatArray, between: Brackets, price: float, halvings: int) -> tuple[Brackets, FloatArray, FloatArray]:
-        """Return each cell's bracket of the derivative's sign change, a value there, and a bound.
+        """Return a bracket, an attained value and an upper bound for each cell.
 
-        The function h - price x**p attains the value in the cell, and the bound covers the whole cell.
+        Value and bound are those of the function h - price x**p in the cell. The bracket holds the sign change of its derivative.
         """
         lefts, constants, slopes, curvatures, tops = cells
         doubled, steepness = 2 * curvatures, price * norm / scale
@@ -89,7 +90,7 @@ def largest_piecewise_sum(
         brackets = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = brackets.holds, brackets.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
-        # The dimension multiplies a difference and its error, which depends on the terms: a power's units and 16 more for each. A
+        # The dimension multiplies a difference and its error, which depends on the terms, with a power's units and 16 more for each term. A
         # derivative whose sign is lost in its error rises by at most that error over the rest of the cell.
         ends = (lefts + tops) / scale
         terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)

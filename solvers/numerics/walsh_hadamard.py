@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform in Sylvester's order, and single entries of its matrix."""
+"""The Walsh-Hadamard transform in Sylvester's order, and entries of its matrix."""
 
 import threading
 from functools import lru_cache
@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION, check_integer
 
-# Binary logarithms of the rows of Hadamard matrices, by precision: those of a transform's factors, and the largest of a transform by a
-# single factor. The factors do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
+# Binary logarithms of the rows of Hadamard matrices, by precision: of a transform's factors, and the largest for a transform by a single
+# factor. The factors do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
 FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}
-# Numbers of a small transform; numbers transformed at a time, half a megabyte; and columns of longer vectors.
+# Largest size of a small transform; size of a batch (half a megabyte); and number of columns of longer vectors per batch.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
-# Bytes of a page of memory; some systems have larger pages.
+# Number of bytes of a page of memory; some systems have larger pages.
 PAGE = 4096
 
 
@@ -32,11 +32,11 @@ def padded_dimension(dimension: int) -> int:
 def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1.
 
-    H is symmetric, and H H = dimension times the identity. H is the Kronecker product of Hadamard matrices of at most 64 rows. Vectors are
-    multiplied by these in turn, in matrix products: vectors that don't fit into a processor's cache are first multiplied across pieces that
-    do, then within the pieces. That takes at most 64 multiplications and additions per number and factor, and less than two megabytes a
-    thread beside the result, or a copy of an argument that is not a contiguous array. Numbers of type float32 keep their type; all others
-    become float64.
+    H is symmetric, and H H = dimension times the identity. H is the Kronecker product of Hadamard matrices of at most 64 rows. The function
+    multiplies the vectors by these matrices in turn. Vectors that don't fit into a processor's cache are first multiplied across pieces
+    that fit, then within the pieces. The transform takes at most 64 multiplications and additions per number and factor, and less than two
+    megabytes a thread beside the result, or a copy of an argument that is not a contiguous array. Numbers of type float32 keep their type;
+    all others become float64.
 
     If a vector has at most 32 numbers, or 64 of type float32, all vectors share a product: the last digits of a transform may then depend
     on the number of vectors. Transforms of longer vectors do not depend on each other.
@@ -77,13 +77,16 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
 
 
 def _touched(array: NDArray[Any]) -> NDArray[Any]:
-    """Write to every page of new memory, which is faster in order than during a product."""
+    """Return new memory after a write to every page.
+
+    Writing in order is faster than writing during a product.
+    """
     array.reshape(-1)[:: PAGE // array.itemsize] = 0
     return array
 
 
 def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Transform few numbers with few calls, whose overhead dominates the time."""
+    """Transform few numbers by few calls, because the calls' overhead dominates the time."""
     dimension = vectors.shape[-1]
     count = vectors.size // dimension
     factors = _factors(dimension, vectors.dtype.char)
@@ -94,9 +97,8 @@ def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
     current = vectors
     for factor in factors:
         rows = len(factor)
-        # Each turn transforms the indices' first digit, in base `rows`, and makes it the last: after a turn for each digit, all are in
-        # place.
-        # That way a vector takes a product of two matrices, one of them as long as possible.
+        # Each turn transforms the indices' first digit, in base `rows`, and makes it the last digit: after a turn for each digit, all are
+        # in place. Each turn of a vector is then a product of two matrices, one of them as long as possible.
         current = (current.reshape(rows, -1).T if count == 1 else current.reshape(count, rows, -1).swapaxes(1, 2)) @ factor
     return current.reshape(vectors.shape)
 
@@ -140,7 +142,7 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
             to_result = (len(factors) - number) % 2 == 1 and not (in_place and number == 0)
             output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
-            # Each product transforms the indices' first digit, in base `rows`, and makes it the last.
+            # Each product transforms the indices' first digit, in base `rows`, and makes it the last digit.
             others = length // rows
             np.matmul(current.reshape(-1, rows, others).swapaxes(1, 2), factor, output.reshape(-1, others, rows))
             current = output

@@ -25,13 +25,13 @@ from .table_program import TableProgram, TableProgramSolution
 PENALTY_GROWTH = 1.3
 MAX_STAGES = 150
 MAX_STEPS_PER_STAGE = 30
-# A stage ends when a step changes the penalised objective by a smaller share than this.
+# Relative change of the penalised objective below which a stage ends.
 SMALL_CHANGE = 1e-6
-# The search ends when the largest bias is below this share of the standard deviation. The linear program at the end removes the rest.
+# Share of the standard deviation below which the largest bias ends the search. The linear program at the end removes the remaining bias.
 SMALL_BIAS = 1e-4
 # Weight that keeps unused letters, which the objective leaves free, in place.
 PROXIMITY = 1e-7
-# Accuracies of a step: the solver's own, and a sufficient accuracy if rounding prevents the former, which depends on the processor.
+# Accuracies of a step: the solver's own, and a sufficient accuracy if rounding, which depends on the processor, prevents the solver's own.
 TOLERANCES = (1e-8, 1e-6)
 
 
@@ -129,8 +129,8 @@ def solve_alternating(
     """Design a table by the MVU paper's alternating quadratic programs.
 
     The penalty grows, and the search has several starts. The table is always the solution of the linear program at the last letters, and so
-    exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: about 1 s a start at 8 x 8,
-    twice that for the worst case. The best table of all starts need not be optimal.
+    exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: it takes about 1 s per start
+    at 8 x 8, and twice that for the worst case. The best table of all starts need not be optimal.
 
     The first start is generalised randomised response, the others are random.
 
@@ -186,11 +186,11 @@ def _solved(problem: cp.Problem, variable: cp.Variable) -> FloatArray:
 
     The linear program at the end removes the inaccuracy.
     """
-    solve: Callable[..., object] = problem.solve  # cvxpy gives this method no types
+    solve: Callable[..., object] = problem.solve  # cvxpy declares no types for this method.
     failed: cp.SolverError | None = None
     for tolerance in TOLERANCES:
         try:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # warning of inaccuracy, which the status reports as well
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # The solver's warning of inaccuracy repeats the status.
                 solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
             break
         except cp.SolverError as failure:

@@ -1,10 +1,10 @@
 """The search for the best letters of few bits: descents on the linear program's value.
 
-Descents have many starts, and then move letters to reduce the value. The value of the best table for given letters is smooth almost
-everywhere in the letters, with kinks and many local optima. Descents start from generalised randomised response, from the global solution's
-letters merged into fewer, and from random letters; the best ends are then perturbed by removing a letter and splitting another, until that
-helps no more. For fine grids the search works on coarser grids with the same privacy from end to end, and descends again on the fine grid
-from the best ends only.
+The value of the best table for given letters is smooth almost everywhere in the letters, with kinks and many local optima. Each descent
+moves letters to reduce the value. Descents start from generalised randomised response, from the global solution's letters merged into
+fewer, and from random letters; the best ends are then perturbed by removing a letter and splitting another, until perturbations no longer
+help. For fine grids the search works on coarser grids with the same privacy from end to end, and descends again on the fine grid from the
+best ends only.
 """
 
 import math
@@ -28,27 +28,28 @@ if TYPE_CHECKING:
 
 Effort = Literal["quick", "wide", "full"]
 
-# Largest number of inputs of a grid for a wide search, and of entries of its table; finer grids only polish. Grids of up to the last number
+# Largest numbers of inputs and of table entries for which a grid has a wide search; finer grids only polish. Grids of up to the last number
 # of inputs polish with more linear programs than finer grids.
 WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
-# Number of perturbed ends of the wide search for fewer inputs than four times the letters, and for other problems, whose optima are closer;
-# number of polished ends, as rounding decides the order of close ends; and number of ends that continue from the first of two wide
-# searches, and to grids more than four times as fine.
+# Number of perturbed ends of the wide search for fewer inputs than four times the letters, and for other problems, whose optima are closer.
+# Number of polished ends, as rounding decides the order of close ends. Number of ends that continue from the first of two wide searches,
+# and to grids more than four times as fine.
 PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
-# Relative decrease at which descents of the wide search, and of the polish, stop; and the largest numbers of linear programs.
+# Relative decreases at which descents of the wide search and of the polish stop, and their largest numbers of linear programs.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
-# A wide search's descent aims at ends this close to the best previous end (relative value).
+# Relative excess over the best previous end's value that descents of a wide search may have.
 WORTHWHILE = 1e-3
-# The finest grid continues from ends that were at most this far behind the best (relative value), and whose letters differ from the best
-# end's by more than this share of their width.
+# The finest grid continues from ends whose value is at most a relative RIVAL above the best value, and whose letters differ from the best
+# end's letters by more than the share SAME_LETTERS of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
-# After a wide search's descents, letters of ends of the same optimum differ by at most this share of their width.
+# Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
-# Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
-# reliably. The outermost letters are drawn in at the end.
+# Relative distance by which letters reach farther in the search than necessary. Closer to the limit, programs are too degenerate to be
+# solved reliably. At the end, the search moves the outermost letters inwards.
 SEARCH_SLACK = 1e-5
-# With more letters than this, the merged global solution is close to optimal and each program is large: few starts, short descents.
+# Largest number of letters of a full search. With more letters, the merged global solution is close to optimal and each program is large,
+# so few starts and short descents suffice.
 MANY_LETTERS = 16
 
 
@@ -127,7 +128,7 @@ def solve_letters(
     rng : numpy.random.Generator
         Source of the random starts.
     workers : int
-        Threads that descend at the same time; the result does not depend on their number.
+        Number of threads that descend at the same time; the result does not depend on their number.
     effort : str
         ``"quick"``: a near-optimal table with no random starts, no perturbations, and short descents on finer grids. ``"wide"``: short last
         descents on the problem's own grid. ``"full"``: long descents everywhere.
@@ -302,7 +303,7 @@ def _descend(
         try:
             solution = program.solve(allowed)
         except (InfeasibleError, ConvergenceError):
-            # Letters without a table are outside the domain: the descent turns back.
+            # Letters without a table lie outside the domain of the descent.
             return np.inf, np.zeros_like(point)
         gradient = np.empty_like(allowed)
         # The value does not change with a letter that is held at the least reach.

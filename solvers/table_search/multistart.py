@@ -16,7 +16,7 @@ from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.two_letters import least_reach
 from .table_program import TableProgram, TableProgramSolution
 
-# Starting letters reach this much farther (relative) than necessary: at the limit itself the feasible tables are a single point.
+# Relative distance by which starting letters reach farther than necessary. At the limit itself, the feasible tables are a single point.
 SLACK = 1e-7
 
 MOST_STARTS = 100_000

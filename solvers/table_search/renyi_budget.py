@@ -14,7 +14,8 @@ from ..accounting.renyi_divergence import largest_step
 from ..divergences.vector_composition import distance_prices
 from ..numerics.concave_envelope import concave_envelope
 
-# Lower orders are not converted to (epsilon, delta); at higher orders tables differ little from those for a pure guarantee.
+# Least and largest Rényi order. Lower orders are not converted to (epsilon, delta); at higher orders tables differ little from those for a
+# pure guarantee.
 SMALLEST_ORDER, LARGEST_ORDER = 1.01, 256.0
 
 
@@ -32,9 +33,9 @@ class RenyiBudget:
     Attributes
     ----------
     inputs, dimension : int
-        Rows of the table, and coordinates of the vectors.
+        Number of rows of the table, and number of coordinates of the vectors.
     norm, distance : float
-        Order p, finite, and largest L_p distance of two vectors on the table's unit scale.
+        Finite order p, and largest L_p distance of two vectors on the table's unit scale.
     epsilon, delta : float
         Privacy parameters of all rounds; delta above 0.
     rounds : int

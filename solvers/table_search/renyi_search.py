@@ -1,4 +1,4 @@
-"""The search for the best table of a vector's Rényi divergence: letters, order, budget line.
+"""The search for the letters, order and budget line of the best table for a Rényi budget.
 
 The search descends on the convex program's value. `RenyiProgram` is the best table for given letters whose rows' Rényi divergences, at one
 order, are bounded by their distance: a convex program of few variables with many smooth constraints. `minimise_convex` solves such programs
@@ -20,25 +20,25 @@ from .renyi_budget import RenyiBudget
 
 # Largest share of the way to the boundary of the positive numbers that a step may take.
 TO_BOUNDARY = 0.99
-# Aim of a step, as a share of the average of slack times multiplier.
+# A step aims at this share of the average product of slack and multiplier.
 CENTRING = 0.2
-# A step is halved while it makes the residuals this many times larger: Newton's steps need not lower them at first.
+# Factor of growing residuals from which a step is halved; Newton's steps need not lower residuals at first.
 TOLERATED_GROWTH = 10.0
 HALVINGS = 30
 MOST_STEPS = 100
-# Residuals may be this many times the gap's tolerance, relative to their terms.
+# Largest ratio of residuals, relative to their terms, to the gap's tolerance.
 RESIDUAL_SHARE = 100.0
 # The equations' block of the Newton system is not quite zero, so that redundant equations do not make it singular.
 REGULARISATION = 1e-14
 
-# Newton steps for the rows of exponential tilts at the method's start.
+# Number of Newton steps for the rows of exponential tilts at the method's start.
 TILTING_STEPS = 50
 # Smallest entry of the table at the start.
 SMALLEST_ENTRY = 1e-8
 
-# Share of the budget that the first descent gives to distances: near the optimum in many dimensions.
+# Share of the budget that the first descent gives to distances, which is near the optimum in many dimensions.
 FIRST_SHARE = 0.97
-# The search tries orders this many places up and down the list, then half as many.
+# Number of places up and down the list of the orders that the search tries first; then it tries orders half as many places away.
 FIRST_STRIDE = 4
 # Relative error of the search's programs; relative decrease at which its descents, and the last descent, stop; and most programs.
 PROGRAM_TOLERANCE, TOLERANCE, LAST_TOLERANCE = 1e-6, 1e-4, 1e-6
@@ -103,8 +103,8 @@ class RenyiDesign:
 def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, spending: float, start: RenyiStart) -> RenyiDesign:
     """Return the mirrored table of least variance that a budget allows.
 
-    The variance is that of the worst vector, as far as descents reach its minimum. For given letters, order and share the table is the
-    optimum of a convex program; over these three the search is local.
+    The objective is the variance of the worst vector. For given letters, order and share the table is the optimum of a convex program; the
+    search over letters, order and share is local, and need not reach the least variance.
 
     Parameters
     ----------
@@ -113,9 +113,10 @@ def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, sp
     letters : int
         Number of letters, even, 4 or more.
     prices, spending
-        Fields `RenyiProgram.prices` and `RenyiProgram.budget`.
+        Prices and budget of the program, as in `RenyiProgram.prices` and `RenyiProgram.budget`.
     start : RenyiStart
-        Starting point, in addition to a guess; the search ignores an order that the accounts do not have, or that proves nothing.
+        Further starting point beside the search's own guess. The search ignores a start whose order is not an order of the accounts, or
+        proves nothing.
 
     Raises
     ------
@@ -414,7 +415,7 @@ def minimise_convex(
     Parameters
     ----------
     cost, equations, right, rows
-        The linear program, dense; values of the order of one.
+        Dense arrays of the linear program; values of the order of one.
     curved : callable
         The smooth constraints; values of the order of one.
     start : ndarray of shape (variables,)

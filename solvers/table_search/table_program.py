@@ -60,7 +60,7 @@ class TableProgram:
         self._scale = typical_variance(constraint, len(self.inputs))
         table_of_variables, privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
         self._layout = _layout(table_of_variables, privacy_rows, len(self.inputs), worst=input_weights is None)
-        # The rows of the largest variance are far smaller than others under weak privacy.
+        # Under weak privacy, the rows of the largest variance are far smaller than other rows.
         self._highs = _new_highs(scaled=input_weights is None)
         self._basis: highspy.HighsBasis | None = None
 
@@ -172,7 +172,7 @@ def _refined(coarse: highspy.HighsBasis, before: int, after: int, letters: int, 
     basis = highspy.HighsBasis()
     basis.col_status = [*columns[entries[inputs].ravel()], *columns[entries.size :]]
     basis.row_status = rows[np.concatenate(blocks)].tolist()
-    # The basis may have another number of basic variables than rows, and may be singular: the solver completes it.
+    # The basis may have another number of basic variables than rows, and may be singular. The solver completes it.
     basis.valid, basis.alien = True, True
     return basis
 
@@ -212,7 +212,7 @@ def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.s
     of_input = table.row // letters
     columns = table_of_variables.shape[1] + worst
     private = len(privacy_rows.indptr) - 1
-    # Values come in the order of `solve`: constants (sums, privacy, largest variance), bias, variances.
+    # The values have the order of `solve`: constants (sums, privacy, largest variance), bias, variances.
     rows, cols, constants = [of_input, 2 * count + privacy.row], [table.col, privacy.col], [table.data, privacy.data]
     lower = np.concatenate([np.ones(count), np.zeros(count), np.full(private, -np.inf)])
     upper = np.concatenate([np.ones(count), np.zeros(count + private)])

@@ -23,18 +23,19 @@ from .table_program import TableProgram, TableProgramSolution
 # Largest linear programs of a letter search, as bits of inputs times letters. For larger programs, the best table with fewer letters is
 # compared with tables of coarser grids.
 PROGRAM_BITS = {"local": 14, "metric": 13}
-# Above this local epsilon privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
+# Above this epsilon, local privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
 # letters' grid have entries from 1 to exp(-epsilon), which double precision does not solve reliably.
 NEARLY_PUBLIC = 12.0
 
-# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most this many bits and dithered: on a finer
-# grid neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above 1.
+# Metric privacy with a log ratio below SMALL_SPREAD over the whole grid is designed on a grid of at most SMALL_SPREAD_BITS bits, and
+# dithered. On a finer grid neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above
+# 1.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 
-# Inputs of the grid whose bound gives starts if no bound of a finer grid is needed.
+# Number of inputs of the grid whose bound gives starts if no bound of a finer grid is needed.
 STARTS_INPUTS = 64
 
-# Letters closer than this share of the alphabet's width count as equal.
+# Distance below which letters count as equal, as a share of the alphabet's width.
 TWINS = 1e-6
 
 
@@ -67,7 +68,8 @@ class StaircaseDesign:
         Function that makes the table, at the constraint of the search or a slightly different constraint: letters stay, or are stretched a
         little.
     duals : DualValues or None
-        Feasible dual values that prove a lower bound at the constraint of the search, if they were requested or come with the design.
+        Feasible dual values that prove a lower bound at the constraint of the search, if the caller requested them or the design yields
+        them.
     searched : SearchedTable or None
         Result of the search for letters, if there was a search.
     """
@@ -96,7 +98,7 @@ def choose_design(
     Parameters
     ----------
     bits_in, bits_out : int
-        Bits of the input grid and of the message.
+        Number of bits of the input grid and of the message.
     constraint, input_weights
         Constraint on every column, and the objective.
     symmetric : bool
@@ -106,7 +108,7 @@ def choose_design(
     rng : numpy.random.Generator
         Source of the starts.
     workers : int
-        Threads that descend at the same time.
+        Number of threads that descend at the same time.
     bounded : bool
         Whether to compute a bound for this grid, from which the search then starts; otherwise it starts from the bound of a coarse grid.
     effort : str
@@ -127,8 +129,8 @@ def choose_design(
         try:
             best = solve_staircase(bits_in, constraint, weights)
         except ConvergenceError:
-            # Metric privacy with a small spread can fail here; the search for letters follows, and the certificate states the remaining
-            # gap.
+            # `solve_staircase` can fail under metric privacy with a small spread. The search for letters follows, and the certificate
+            # states the remaining gap.
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
             proof = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
@@ -166,7 +168,7 @@ def choose_design(
 def _origin(problem: LetterProblem, bound: StaircaseBound | None, start: SearchedTable | None) -> StaircaseBound | SearchedTable:
     """Return the origin of letters: an earlier design, or a bound.
 
-    Without either it is the bound of a coarse grid.
+    Without an earlier design or a bound, the origin is the bound of a coarse grid.
     """
     if start is not None and len(start.alphabet) == problem.letters:
         return start
@@ -198,9 +200,8 @@ def _value(table: Table, input_weights: FloatArray | None) -> float:
 def table_at_letters(searched: SearchedTable, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
     """Return the design that keeps a table's letters, or stretches them a little.
 
-    A tighter constraint requires the stretching. Letters can stand so tight that the best table for the same letters under a slightly
-    tighter constraint than they were designed for costs much more than the best table for stretched letters; the letters of randomised
-    response show how much stretching to try.
+    A slightly tighter constraint requires the stretching. Letters can be so tight that the best table for them under such a constraint
+    costs much more than the best table for stretched letters. The letters of randomised response show how much stretching to try.
     """
     alphabet = _without_twins(searched.alphabet)
 
@@ -268,7 +269,7 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
 
     Local privacy stays the same. Metric privacy holds if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where share
     is a fine step over a coarse step: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of that share
-    changes the probability by a factor of at most 1 + share g. The constraint errs toward more privacy.
+    changes the probability by a factor of at most 1 + share g. The constraint demands slightly more privacy than that.
     """
     if not constraint.neighbours_only:
         return constraint
@@ -291,7 +292,7 @@ def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) 
 def dithering_matrix(fine: int, coarse: int) -> FloatArray:
     """Return the dithering probabilities from a fine grid on [0, 1] to a coarse grid.
 
-    Each row has at most two above 0.
+    Each row has at most two probabilities above 0.
     """
     positions = np.arange(fine) * (coarse - 1)
     lower = np.minimum(positions // (fine - 1), coarse - 2)

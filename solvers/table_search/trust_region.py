@@ -18,10 +18,10 @@ from .table_program import TableProgram, TableProgramSolution
 
 # Largest share of the uniform table in the starting table: an interior-point method is slow from a vertex.
 UNIFORM_SHARE = 0.5
-# A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of the objective.
+# Share of the objective at which a run ends: the barrier adds less than the share, and the gradient is below the share.
 RELATIVE_TOLERANCE = 1e-6
-# A run also ends after this many iterations. With two letters at the same place the last digits take forever: a result within these limits
-# is accepted then, since the linear program finishes the work.
+# Largest number of iterations of a run. With two letters at the same place the last digits converge too slowly, so a result within these
+# limits is accepted: the final linear program removes its errors.
 MAX_ITERATIONS = 1000
 LARGEST_VIOLATION = 1e-6
 LARGEST_GRADIENT = 1e-3
@@ -51,7 +51,7 @@ class NonlinearTableProgram:
         self._linear = [
             LinearConstraint(self._padded(kron(eye_array(count), np.ones((1, letters)))), 1.0, 1.0),
             LinearConstraint(self._privacy_rows(constraint), 0.0, np.inf),
-            # Starts lie within this bound; without it the early, infeasible iterates sometimes run off to infinity.
+            # Bound on starts; without it the early, infeasible iterates sometimes run off to infinity.
             LinearConstraint(eye_array(self.variables, format="csr")[size : size + letters], -float(letters), float(letters)),
         ]
 
@@ -181,7 +181,7 @@ class NonlinearTableProgram:
     def _hessian(self, entry_and_letter: FloatArray, letter_twice: FloatArray) -> csr_array:
         """Return symmetric second derivatives.
 
-        The arguments are those in P[i, j] and a_j, and those in a_j twice; all others are zero.
+        The arguments hold the derivatives by P[i, j] and a_j, and the second derivatives by a_j; all others are zero.
         """
         mixed, entries = entry_and_letter.ravel(), np.arange(entry_and_letter.size)
         diagonal = self._letter_of_entry[: self.letters]
@@ -223,8 +223,8 @@ def solve_trust_region(
     """Design a table by the MVU paper's trust-region interior-point method.
 
     The method has several starts. The table is always the solution of the linear program at the last letters, and so exactly unbiased and
-    private up to that program's rounding. The method serves comparisons and small tables: the work grows with inputs * letters, about 0.2 s
-    a start at 8 x 8. The best table of all starts is a local optimum.
+    private up to that program's rounding. The method serves comparisons and small tables: the work grows with inputs * letters, and takes
+    about 0.2 s per start at 8 x 8. The best table of all starts is a local optimum.
 
     The first start is generalised randomised response, the others are random.
 

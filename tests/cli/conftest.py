@@ -14,7 +14,7 @@ from quietbits.cli.main import app
 Document = dict[str, object]
 
 
-# What a command prints every few seconds while it is at work.
+# Pattern of the lines that a command prints every few seconds while it works.
 AT_WORK = re.compile(r"^quietbits: \d+ (s|min \d+ s)(, about [^:]* left)?: .*\n", flags=re.MULTILINE)
 
 

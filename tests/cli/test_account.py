@@ -1,6 +1,6 @@
 """`quietbits account` on the command line.
 
-Points under test: one form of answer for the whole registry, and one-line errors.
+Points under test: answers have one form for the whole registry, and errors one line.
 """
 
 import json
@@ -159,7 +159,7 @@ def test_a_table_for_people_and_a_file(run: Run, accounted: Answer, folder: Path
 
 def test_a_vector_at_an_order(answer: Answer) -> None:
     result = answer("account", *VECTOR, "--order", 8)
-    # On the grid -1, 0, 1, eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to at most three ones; opposite vectors are 2
+    # On the grid -1, 0, 1, eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to at most three ones. Opposite vectors are 2
     # sqrt(3) apart, in units of the interval's 3 steps.
     distance = 2 * math.sqrt(3) / 3
     bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, result["input_distance"])

@@ -1,6 +1,6 @@
 """`quietbits audit` on the command line.
 
-Points under test: every mechanism of the registry, and tables, against their own guarantees.
+Points under test: audits of every mechanism of the registry, and of tables, against their own guarantees.
 """
 
 import json

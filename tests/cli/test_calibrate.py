@@ -27,7 +27,7 @@ TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "100
 VECTOR = ["vector", "--dimension", "4", "--norm", "1", "--bits-in", "2", "--bits-out", "1", "--metric", "l1"]
 SKETCHED = ["--clients", "1000", "--dimension", "16384", "--clip", "2", "--bits", "18"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
-# Arguments of each calibration, the calibrated parameters, and the arguments that `account` takes as well.
+# Arguments of each calibration, the calibrated parameters, and the arguments that `account` takes, too.
 ITEMS = ["--clients", "1000", "--categories", "20"]
 OF_ITEMS = {"steps": "steps", "rows": "rows", "width": "width"}
 TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
@@ -176,7 +176,7 @@ def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..
     assert result["compressed_error_of_100_rounds"] < result["zero_squared_error"] == 1 < result["compressed_error"]
     shorter = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20, "--slack", 4)
     assert shorter["sketch_dimension"] < 0.5 * result["sketch_dimension"]
-    # With less noise, no sketch of this kind is within the slack; a Hadamard sketch loses less, and is still within it.
+    # With less noise, no sketch of this kind is within the slack; a Hadamard sketch has a smaller error, and is within the slack.
     refused = fault("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16)
     assert refused.startswith("slack must be at least 2.298 for a sketch of fewer than 65536 coordinates, got 2: compression costs more")
     hadamard = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16, "--transform", "hadamard")

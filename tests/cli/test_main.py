@@ -337,7 +337,7 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
     arguments = ["estimate", "mean", "--data", people.name, "--column", "age", "--interval", "18", "90", "--epsilon", "2", "--seed", "4"]
     result = run(*arguments, "--bits-in", "3", "--bits-out", "2", "--report", "r.html", "--output", "r.json")
     assert result.exit_code == 0, result.stderr
-    # Except for what it prints every few seconds while it is at work.
+    # The comparison omits the lines that the command prints every few seconds while it works.
     assert all(line.startswith("quietbits: ") and " s" in line for line in result.stderr.splitlines())
     document = json.loads((folder / "r.json").read_text())
     for row in document["estimates"]:

@@ -1,4 +1,4 @@
-"""`quietbits mechanisms` on the command line: the registry."""
+"""`quietbits mechanisms` on the command line, which lists the registry."""
 
 from collections.abc import Callable
 from typing import Any

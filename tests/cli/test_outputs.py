@@ -1,6 +1,6 @@
 """Output of every command.
 
-Points under test: names as plain text on every stream, files before the screen, refusals before computations.
+Points under test: names are plain text on every stream, files come before the screen, and refusals before computations.
 """
 
 import ast
@@ -63,7 +63,7 @@ name = "sign-gaussian"
 noise_multiplier = 0.5
 """
 BUDGET = "--epsilon 2 --bits-in 2 --bits-out 1"
-# Every command that takes an output's name, with the option and the function that computes.
+# Every command that takes an output's name, with its option and its computing function.
 WRITING = {
     "account": ("account gaussian --noise-multiplier 2 --delta 1e-5 --output {}", "quietbits.analysis.catalogue.accounts.account"),
     "account, plot": ("account gaussian --noise-multiplier 2 --delta 1e-5 --plot {}.svg", "quietbits.analysis.catalogue.accounts.account"),
@@ -231,7 +231,7 @@ def test_nothing_is_printed_past_the_one_console() -> None:
 @pytest.mark.parametrize(
     ("way", "encoding"),
     [
-        # The other commands print the same, or only ASCII without the user's data.
+        # The other commands print the same kinds of text, or only ASCII without the user's data.
         *((way, "ascii") for way in WRITING if "," not in way and way not in ("demo", "reproduce")),
         ("plan", "cp932"),
         ("estimate mean", "cp932"),

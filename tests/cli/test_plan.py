@@ -1,6 +1,6 @@
 """`quietbits plan` on the command line.
 
-Points under test: the same as the call, commands that run, self-contained pages, one-line errors.
+Points under test: results equal the call's, commands run, pages are self-contained, and errors have one line.
 """
 
 import json
@@ -19,7 +19,7 @@ Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
 
 ITEMS = ["plan", "--clients", 500, "--categories", 20, "--epsilon", 1, "--adjacency", "replace-one", "--workers", 1]
-# Keys that the JSON of each mechanism has at least.
+# Least set of keys of each mechanism's JSON.
 KEYS = {
     *("name", "trust_model", "feasible", "reason", "predicted_error", "bits_per_client", "bits_per_coordinate", "epsilon", "delta"),
     *("adjacency", "ratio_to_bound", "ratio_to_central", "command", "design_command", "recommended", "on_frontier", "relative_error"),

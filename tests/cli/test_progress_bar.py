@@ -24,9 +24,9 @@ with working("drawing b"):
 
 
 def in_a_terminal(*command: str, folder: Path) -> list[str]:
-    """Run a command with stderr as a terminal, and return the lines shown there.
+    """Run a command with stderr as a terminal, and return the lines on the terminal.
 
-    Repeated lines are left out.
+    The function omits repeated lines.
     """
     here, there = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}

@@ -1,6 +1,6 @@
 """Tests of `quietbits simulate`.
 
-Points under test: all mechanisms, the same numbers as the Python calls, and one-line errors.
+Points under test: all mechanisms run, numbers equal those of the Python calls, and errors have one line.
 """
 
 import json
@@ -30,7 +30,7 @@ CHEAP = {
     "mvu": ["--bits-in", "2", "--bits-out", "1", "--metric", "l1"],
     "poisson-binomial": ["--bits", "6"],
     **as_typed(SKETCHES),
-    # The sketch is long enough to find the only nonzero coordinate, which the stated error assumes to be found.
+    # The sketch is long enough to recover the only nonzero coordinate, which the stated error assumes.
     "sparse-discrete-gaussian": ["--sparsity", "1", "--sketch-dimension", "8", "--population", "sparse-mean", "--nonzero", "1"],
 }
 
@@ -153,7 +153,7 @@ def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run)
     # The bound holds for the worst vectors of the ball, and the stated error is for sparse means.
     assert result["lower_bound"] is result["ratio_to_bound"] is None
     assert "of sparse-mean, as the mechanism expects it" in run(*typed).stdout
-    # One coordinate in 16 is nonzero: far more than the mechanism expects, so the stated error does not apply.
+    # One coordinate in 16 is nonzero, far more than the mechanism expects, so the stated error does not apply.
     assert answer(*typed)["squared_error"] > 0.1 * result["zero_squared_error"]
 
 

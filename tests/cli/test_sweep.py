@@ -1,6 +1,6 @@
 """`quietbits sweep` on the command line.
 
-Points under test: the same bytes as the call, a table of averages, one-line errors.
+Points under test: files equal the call's byte for byte, the table shows averages, and errors have one line.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from quietbits.analysis.sweeps.spec import load_sweep
 from quietbits.cli.console import OneLineErrors
 from quietbits.cli.sweep import sweep_command
 
-# Two populations, two budgets, two mechanisms, 5 repetitions: 40 tasks.
+# Two populations, two budgets, two mechanisms and 5 repetitions make 40 tasks.
 TOML = """
 seed = 11
 repetitions = 5

@@ -1,6 +1,6 @@
 """`quietbits train` on the command line.
 
-Points under test: a working example, a table, a self-contained page, one-line errors.
+Points under test: the example works, the command shows a table and a self-contained page, and errors have one line.
 """
 
 import re
@@ -41,7 +41,7 @@ def test_the_example_is_a_file_that_works(run: Run, folder: Path) -> None:
     assert printed.exit_code == 0
     spec = parse_training(tomllib.loads(printed.stdout))
     assert [mechanism.name for mechanism, _ in spec.runs] == ["none", "dp-fedavg", "distributed-skellam", "mvu"]
-    # Only the mechanism without privacy runs here: the others take some seconds.
+    # The test runs only the mechanism without privacy, as other mechanisms take some seconds.
     head, _, rest = printed.stdout.partition("[[mechanism]]")
     (folder / "example.toml").write_text(f"{head}[[mechanism]]{rest.partition('# A trusted')[0]}")
     assert run("train", "example.toml", "--output", "trained").exit_code == 0

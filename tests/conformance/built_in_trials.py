@@ -1,6 +1,6 @@
 """Conformance trials of the mechanisms of quietbits.
 
-The trials have cheap options, and exceptions of single mechanisms.
+The trials have cheap options, and exceptions for single mechanisms.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,8 +35,8 @@ OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "pois
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "dp-rec": {"population": 1000, "clients_per_round": 10, "index_bits": 42},
 }
-# Mechanisms whose error may grow with the bits: finer tables have more pairs of inputs to hide, SQKR's randomised response has more
-# symbols to choose from, and plain random coding reveals more with more candidates.
+# Mechanisms whose error may grow with the bits. Finer tables have more pairs of inputs to hide, SQKR's randomised response has more
+# symbols, and plain random coding reveals more with more candidates.
 MORE_BITS_MAY_COST = (
     *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
     *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),
@@ -47,8 +47,8 @@ SLOW = (
     *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
     *("sparse-discrete-gaussian", "sparse-discrete-gaussian-frequencies"),
 )
-# Least share of epsilon that an audit measures, where it is below a third: the guarantee is a bound, or holds for the worst public points,
-# or the audit uses one direction of several coordinates only.
+# Least shares of epsilon that an audit measures, if they are below a third. The guarantee is then a bound, or holds for the worst public
+# points, or the audit uses only one direction of several coordinates.
 AUDITED_SHARES = {
     "dp-rec": 0.15,
     "poisson-private-representation": 0.15,

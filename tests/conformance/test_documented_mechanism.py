@@ -1,6 +1,6 @@
 """The worked examples of docs/development/adding-a-mechanism.md run.
 
-They make a package of two files, whose mechanism the commands and the tests then know.
+The examples make a package of two files, whose mechanism the commands and the tests can then use.
 """
 
 import json

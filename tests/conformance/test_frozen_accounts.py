@@ -17,7 +17,7 @@ from quietbits.design.tables.mvu import design_mvu
 
 FILE = Path(__file__).with_name("frozen_accounts.json")
 TABLE = "TABLE"
-# Roots agree within their tolerance on every machine.
+# Tolerance of roots, within which they agree on every machine.
 CLOSE = 1e-6
 CALLS: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 

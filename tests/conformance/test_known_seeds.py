@@ -2,7 +2,7 @@
 
 Points under test: errors stay within the bound for a known seed.
 
-Chance of a false alarm below 1e-5 per test (5 sigma).
+The chance of a false alarm is below 1e-5 per test (5 sigma).
 """
 
 import functools
@@ -91,7 +91,7 @@ def test_inputs_made_from_the_seed_stay_within_the_stated_error(name: str) -> No
         assert squares.mean() <= stated + 5 * squares.std() / math.sqrt(rounds) + 1e-12
         spread = math.sqrt(squares.mean() / rounds)
         assert np.linalg.norm(errors.mean(axis=0)) <= mechanism.seed_bias_bound + 5 * spread
-        # Bounds for inputs that do not depend on the seed are no larger.
+        # Bounds for inputs that do not depend on the seed are not larger.
         assert mechanism.error().of_mean(CLIENTS) <= stated + mechanism.worst_shared_variance + mechanism.bias_bound**2
 
 

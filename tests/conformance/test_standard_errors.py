@@ -22,7 +22,7 @@ from quietbits.design.frequencies.sketched_frequencies import SketchedFrequencie
 CLIENTS, ITEMS, RUNS = 20_000, 1000, 10
 # With two clients per item, estimates and their computed variances share much of their noise.
 FEW_CLIENTS, FEW_ITEMS, MORE_RUNS = 1000, 500, 30
-# A few items are held by a tenth of the clients each: they stand out of the noise unless their own variance is much larger.
+# A tenth of the clients holds each of a few items, which exceed the noise unless their own variance is much larger.
 FEW = 10
 ENTRIES = {name: entry for name, entry in REGISTRY.items() if Categories in entry.domains and entry.private}
 # Hashed sketches, whose collisions are part of the errors; without options these entries give every item its own bucket.
@@ -141,7 +141,7 @@ def test_the_standard_errors_of_a_block_response_do_not_vary_with_the_noise_of_a
         items = held("zipf", rng)
         errors.append(mechanism.estimate(aggregate_once(mechanism, items, rng), CLIENTS).standard_errors)
     exact = mechanism.standard_errors(mechanism.domain.total(items) / CLIENTS, CLIENTS)
-    # The sum of all estimates is off by 15 % of all clients here, and was once taken for the share of the only block.
+    # The sum of all estimates is off by 15 % of all clients, so it would be a wrong share of the only block.
     np.testing.assert_allclose(errors, np.tile(exact, (5, 1)), rtol=0.02)
 
 

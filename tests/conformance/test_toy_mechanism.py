@@ -1,6 +1,6 @@
 """A new mechanism needs only a class and an entry.
 
-Points under test: the conformance suite tests it, and detects the faults of a bad one.
+Points under test: the conformance suite tests the new mechanism, and detects faults of bad mechanisms.
 """
 
 import math
@@ -188,7 +188,7 @@ class LastChunk(OneBit):
 
 @dataclass(frozen=True)
 class TakesAnything(OneBit):
-    """Faulty mechanism that takes NaN for the middle of the interval."""
+    """Faulty mechanism that treats NaN as the middle of the interval."""
 
     def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
         return super().encode(np.nan_to_num(inputs), words)

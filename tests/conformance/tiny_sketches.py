@@ -6,14 +6,14 @@ Any test may import this module. It holds no assertions, which pytest would have
 from collections.abc import Mapping
 from typing import Any
 
-# Sketches of two coordinates, or of one.
+# Options of sketches of two coordinates, or of one coordinate.
 SKETCHES: Mapping[str, Mapping[str, Any]] = {
     "sketched-discrete-gaussian": {"rows": 1, "sketch_dimension": 2},
     "central-sketch": {"rows": 1, "sketch_dimension": 2},
     "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 2},
 }
 SKETCHES_OF_ONE: Mapping[str, Mapping[str, Any]] = {name: {**options, "sketch_dimension": 1} for name, options in SKETCHES.items()}
-# Sketches of five items.
+# Options of sketches of five items.
 ITEM_SKETCHES: Mapping[str, Mapping[str, Any]] = {
     "sketched-poisson-binomial": {"rows": 2, "width": 4, "trials": 2},
     "sketched-discrete-gaussian-frequencies": {"rows": 2, "width": 3},

@@ -41,7 +41,7 @@ def write_leaf(folder: Path, users: dict[str, Any]) -> None:
 
 
 def write_femnist(folder: Path) -> None:
-    # LEAF's users without examples are clients as well.
+    # LEAF's users without examples are also clients.
     users = {f"f{number}": {"x": (RNG.integers(0, 256, (number, 784)) / 255).tolist(), "y": [7] * number} for number in range(4)}
     write_leaf(folder, users)
 

@@ -66,7 +66,7 @@ def test_assumptions_are_named_and_nothing_is_promised_without_them() -> None:
         "--",
     )
     assert "not proven; assumes: " in by_start["DP-REC's theorem as printed"][0]
-    # The account is proven for another adjacency only.
+    # The account is proven only for another adjacency.
     assert by_start["the client's own messages"] == ("the client's own messages; replace-one adjacency", "-")
     assert by_start["DP-REC, any updates of other clients"][0].endswith("; replace-one adjacency")
     assert not any(name.startswith("guarantee") for name in drawn)

@@ -13,7 +13,7 @@ import pytest
 from quietbits import figures
 from quietbits.figures.findings import Finding, range_in_words, ratios
 
-# Formats that drop digits, for which epsilon and delta would have to be rounded up.
+# Formats that drop digits, with which epsilon and delta would have to be rounded up.
 ROUNDING = "g", "f", "e", "%"
 
 

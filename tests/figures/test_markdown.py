@@ -1,4 +1,4 @@
-"""Tables as Markdown: common values stand above, and the rest is a well-formed table."""
+"""Tables as Markdown have common values above, and a well-formed table below."""
 
 import math
 

@@ -96,7 +96,7 @@ def test_mvu_has_the_papers_grids_on_each_data(data: Path) -> None:
     rounds = {task.training.rounds for task in tasks["cifar10"]}
     assert rounds == {1000, 2000, 3000, 5000, 10_000, 15_000}
     assert {task.training.model for own in tasks.values() for task in own} == {"scatter-softmax"}
-    # The paper's noise is sigma clip norms on each gradient, half of two gradients' distance; its steps use plain signs.
+    # The paper's noise on each gradient is sigma clip norms, which are half of two gradients' distance; its steps use plain signs.
     for task in tasks["mnist"]:
         setting, options = task.training, dict(task.mechanism.options)
         if task.mechanism.name in ("gaussian", "sign-gaussian"):
@@ -107,7 +107,7 @@ def test_mvu_has_the_papers_grids_on_each_data(data: Path) -> None:
         if task.mechanism.name == "mvu":
             assert (options["metric"], options["bits_in"], setting.epsilon, setting.round_epsilon) == ("l1", 9, None, None)
             assert options["table_epsilon"] in [0.25, 0.5, 0.75, 1, 2, 3, 5]
-    # The paper uses its convolutional network on MNIST only.
+    # The paper uses its convolutional network only on MNIST.
     assert list(by_data(FIGURES["mvu-fig6"].on_data(0, False, data))) == ["mnist"]
 
 
@@ -138,7 +138,7 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
         # Each run has the paper's setting, once as published and once for its proven epsilon.
         fedavg = [task for task in own if task.mechanism.name == "dp-fedavg"]
         private = [task for task in fedavg if "bits" not in dict(task.mechanism.options)]
-        # Eight-bit runs are on MNIST only, with the paper's noise for epsilon 3.
+        # Eight-bit runs are only on MNIST, with the paper's noise for epsilon 3.
         levels = [dict(task.mechanism.options) for task in fedavg if task not in private]
         given = {"bits": 8, "noise_multiplier": 3.8}
         assert levels == ([given, {**given, "reach": "clip-norm"}] if name == "mnist" else [])
@@ -157,7 +157,7 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
     (mnist, *_), (tags, *_) = tasks["mnist"], tasks["stackoverflow-tags"]
     paper = training_settings("dp-rec", "mnist")
     assert mnist.training.optimiser == ServerAdam(2e-3, paper.value("server_beta1"), paper.value("server_beta2"))
-    # The paper splits 50,000 images; a smaller set is split whole.
+    # The paper splits 50,000 images; all images of a smaller set are split.
     assert (mnist.training.split, mnist.training.dirichlet_alpha, mnist.training.images) == ("dirichlet", 1.0, CLIENTS["mnist"])
     assert (tags.training.server, tags.training.momentum, tags.training.client_rate) == ("momentum", 0.9, 10**2.5)
     assert {(task.training.server, task.training.split) for task in tasks["shakespeare"]} == {("sgd", "writer")}
@@ -193,7 +193,8 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         if name == WORDS:
             seeds = len({task.seed for task in own})
             assert [width for width in bits if width != usual] == [width for width in (10, 12, 10, 12, 12) for _ in range(seeds)]
-    # Maps have the paper's noise multipliers, models the largest, thresholds that of its Figure 9, and cohorts one budget.
+    # Maps have the paper's noise multipliers, models the largest multiplier, thresholds the multiplier of its Figure 9, and cohorts one
+    # budget.
     noise = {"heat-map": (0.05, 0.15, 0.25), "model": (0.25,), "threshold": (0.025,), "cohort": (None,)}
     for figure, result in noise.items():
         tasks = FIGURES[f"price-training-{figure}"].on_data(0, False, data)

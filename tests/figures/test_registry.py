@@ -1,4 +1,4 @@
-"""Figures by name: their files and pictures, remains of a killed run, and refusals."""
+"""Tests of figures by name: files and pictures, remains of a killed run, and refusals."""
 
 import inspect
 import re
@@ -209,10 +209,10 @@ HEIGHTS: dict[str, tuple[str, ...]] = {
 }
 
 
-# Figures whose small tables have no number for some finding: no private estimate of a few clients is useful.
+# Figures whose small tables have no number for some finding, since no private estimate of a few clients is useful.
 WITHOUT_NUMBERS = ("freq-limits",)
 POWERS = str.maketrans("\N{MULTIPLICATION SIGN}⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "x-0123456789")
-# Words by which a title would claim a result: numbers, comparisons, quantifiers, and verbs of findings.
+# Words with which a title would claim a result: numbers, comparisons, quantifiers, and verbs of findings.
 CLAIMS = re.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|hundredth|thousands?|half|halves?|thirds?|quarters?|fifth|tenth"
     r"|twice|double|times|factors?|every|all|any|always|never|none|nothing|whatever|hardly|nearly|almost|mostly|not|no"
@@ -401,7 +401,7 @@ def test_captions_never_round_epsilon_down(reproduced: Reproduced) -> None:
     for clause in re.findall(r"ε(?: at δ = [^:]*:| =| of(?: at most)?) ([\d., ]+)", text):
         for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", clause):
             stated = float(number.replace(",", ""))
-            # A larger number just above the stated one would mean that it was rounded down, unless the stated number is in the table.
+            # A table's number just above the stated number would mean that it was rounded down, unless the stated number is in the table.
             above = values[(values > stated) & (values < 1.01 * stated)]
             assert above.size == 0 or np.isin(stated, values), (number, above)
 
@@ -452,7 +452,7 @@ def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path:
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}
     assert steps[0][2].startswith("binomial-slack: ")
-    # A figure's picture is a step of its own, after its tasks.
+    # Drawing a figure is a separate step after its tasks.
     total = done[-1]
     assert steps[-2:] == [(total - 1, total, "drawing dprec-communication"), (total, total, "drew dprec-communication")]
 

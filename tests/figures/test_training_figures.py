@@ -1,6 +1,6 @@
 """Tests of the figures of trainings.
 
-Points under test: infeasible runs are named, accuracies are measured, and papers' settings run on a folder of data.
+Points under test: figures name infeasible runs and show measured accuracies, and papers' settings run on a folder of data.
 """
 
 import math
@@ -100,7 +100,7 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     with print_style():
         figure = entry.draw(table)
     axes, _ = figure.axes
-    # The caption states the paper's results as text beside those of quietbits.
+    # The caption states the paper's results as text beside the results of quietbits.
     caption = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
     assert "Paper, StackOverflow words, z = 0.5, 1000 clients: 21.21 % with rate 1 and 10 bits, 21.11 % with rate 5 and 12 bits" in caption
     texts = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in axes.texts}
@@ -211,8 +211,8 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
     }
     assert set(table["dimension"]) == {7850}
     assert table["accuracy"].between(0, 1).all()
-    # Both rounds use each of the 60 images, in turn or by draws: sampling amplifies nothing. The paper's noise of 5 is half of the distance
-    # of two gradients.
+    # Both rounds use each of the 60 images, in turn or by draws, so sampling has no amplification. The paper's noise of 5 is half of the
+    # distance of two gradients.
     gaussian = table[table["mechanism"] == "gaussian"].set_index("sampling")
     stated = gaussian_privacy(2.5).epsilon(1 / 61, rounds=2)
     assert gaussian["epsilon"].tolist() == pytest.approx([stated, stated], rel=1e-12)

@@ -1,4 +1,4 @@
-"""The papers' settings: complete, as published, and the same as in other figures."""
+"""The papers' settings are complete, as published, and the same as in other figures."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Figures of trainings on a user's folder: small runs on tiny files, and their drawings."""
+"""Tests of figures of trainings on a user's folder, by small runs on tiny files."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from quietbits.figures.training_settings import training_settings
 
 from .conftest import NAMES, WORDS
 
-# Tables of 3 bits take long to design, and behave like those of one bit here.
+# The design of tables of 3 bits takes long, and they behave like tables of one bit in this test.
 ONE_BIT = "mvu (table_epsilon 5.0, bits_in 9, bits_out 1, metric l1)"
 
 

@@ -1,4 +1,4 @@
-"""Program (4) of Chaudhuri, Guo, Rabbat 2022 as printed: the envelope's reference."""
+"""Program (4) of Chaudhuri, Guo, Rabbat 2022 as printed, a reference for the envelope."""
 
 import math
 
@@ -14,7 +14,7 @@ LARGEST_PROGRAM = 10**6
 def composition_program_value(divergences: ArrayLike, dimension: int, norm: float, distance: float) -> float:
     """Return the largest sum of divergences over coordinates that each mix pairs of inputs.
 
-    The program has dimension * inputs**2 variables: the share of each pair in each coordinate.
+    The program has dimension * inputs**2 variables, which are the shares of each pair in each coordinate.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def composition_program_value(divergences: ArrayLike, dimension: int, norm: floa
     dimension : int
         Number of coordinates.
     norm : float
-        p of the L_p norm, from 1 to 64.
+        Order p of the L_p norm, from 1 to 64.
     distance : float
         Largest L_p distance of two vectors, on the table's unit scale; above 0.
 
@@ -51,7 +51,7 @@ def composition_program_value(divergences: ArrayLike, dimension: int, norm: floa
     norm = check_real("norm", norm, low=1.0, high=64.0)
     distance = check_real("distance", distance, low=1e-9, high=1e6)
     inputs = len(pairs)
-    # Prices are in units of the whole grid, and so between 0 and 1.
+    # Prices are in units of the whole grid, and so lie between 0 and 1.
     prices = (np.abs(np.subtract.outer(np.arange(inputs), np.arange(inputs))) / (inputs - 1.0)) ** norm
     highs = new_highs()
     variables = dimension * pairs.size

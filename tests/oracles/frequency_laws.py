@@ -22,7 +22,7 @@ from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 
 @dataclass(frozen=True)
 class Law:
-    """All messages of `encode`, and their probabilities, shape (items, messages)."""
+    """All messages of `encode`, with their probabilities, shape (items, messages)."""
 
     messages: NDArray[Any]
     probabilities: NDArray[np.float64]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# The test runs in the copy beside the copy's own tests: quietbits is the copy, and its folder hides no module.
+# The test runs in the copy beside the copy's own tests, where quietbits is the copy, and its folder hides no module.
 WHERE = """
 import sys
 from pathlib import Path
@@ -35,10 +35,11 @@ def test_tests_are_collected_and_run_in_a_folder_of_any_name(tmp_path: Path, cop
     importable.mkdir()
     # PYTHONPATH takes precedence over an editable install of another checkout.
     environment = {**os.environ, "PYTHONPATH": str(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    # All of these tests are collected, which detects hidden modules; few run.
+    # pytest collects all of these tests, which detects hidden modules, and runs few.
     collected = ["tests/project/test_where.py", "tests/project/test_floors.py", "tests/solvers/numerics"]
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "test_where or forbidden", *collected]
-    # Unlike "copy", "wave" is a module that pytest does not load itself. One copy has both names in turn, and keeps its compiled files.
+    # Both names are modules of the standard library; pytest itself loads "copy", but not "wave". The test renames one copy, which keeps its
+    # compiled files.
     for name in ("copy", "wave"):
         checkout, link = tmp_path / name, importable / "quietbits"
         copied = copied.rename(checkout)

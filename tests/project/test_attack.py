@@ -19,7 +19,7 @@ from quietbits.design.tables.file import table_document
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 
 SEED = 3
-# Forking a process with threads is safe here: the fork uses none of them.
+# This fork of a process with threads is safe, as the fork uses no threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 

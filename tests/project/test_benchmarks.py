@@ -11,6 +11,6 @@ BENCHMARKS = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("long_runs/*.py")])
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_a_benchmark_can_be_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A script has its folder on the path.
+    # Python puts a script's folder on the path.
     monkeypatch.syspath_prepend(FOLDER)
     assert callable(runpy.run_path(str(path), run_name="benchmark")["main"])

@@ -1,4 +1,4 @@
-"""The settings of docs/how-to/typical-settings.md are what the planner says of them now.
+"""The settings of docs/how-to/typical-settings.md agree with the current planner.
 
 Run as a script, this file writes the settings into the page; the difference is then part of the change.
 """
@@ -113,7 +113,7 @@ HEADINGS = ("trust model", "mechanism", "error", "worst", "bits a coordinate", "
 
 
 def setting_lines(setting: TypicalSetting) -> list[str]:
-    """Return a Markdown section: setting, command, ranking, references, infeasible mechanisms."""
+    """Return a Markdown section of a setting, its command, ranking and infeasible mechanisms."""
     plan = setting.plan()
     ruler = ["---", "---", *["---:"] * (len(HEADINGS) - 3), "---"]
     zero, central = plan.references
@@ -155,7 +155,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _worse_than_zero(plan: Plan) -> str:
-    """Return a sentence on recommended mechanisms with more error than no messages, or nothing."""
+    """Return a sentence on recommended mechanisms worse than no messages, empty without any."""
     zero = plan.references[0].predicted_error_of_rounds
     worse = [name for name in plan.recommended.values() if plan.named(name).predicted_error_of_rounds >= zero]
     rounds = " of the average of all rounds" if plan.task.rounds > 1 else ""

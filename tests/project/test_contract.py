@@ -1,6 +1,6 @@
 """Mechanisms describe themselves.
 
-Above `design`, code uses the contract, and neither a mechanism's class nor its name.
+Code above `design` uses the contract, and no mechanism's class or name.
 """
 
 import ast
@@ -53,7 +53,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def questions(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
-    """Yield the expressions that a module compares classes with, and their lines."""
+    """Yield the expressions with which a module compares classes, and their lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
             yield node.lineno, node.args[1]
@@ -71,7 +71,7 @@ def questions(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
 
 
 def asked(tree: ast.Module, kinds: Iterable[str]) -> set[tuple[int, str]]:
-    """Return the places where a module asks for a mechanism's class, and the class."""
+    """Return the places where a module tests for a mechanism's class, and the class."""
     named = {
         target.id: names_in(node.value)
         for node in tree.body

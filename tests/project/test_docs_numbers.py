@@ -5,11 +5,11 @@ A comment in a page states the computation of the numbers that follow, up to the
     <!-- computed: the error is {ratio(2**16):.3f} times that of Gaussian noise -->
     <!-- table: slack_rows() -->
 
-The first is an f-string whose text is in the page, with its numbers. The second returns the rows of the next table, without the head, as
-lists of cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
+The first comment is an f-string whose text is in the page, with its numbers. The second returns the rows of the next table, without the
+head, as lists of cells, in which `...` stands for a typed cell. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
 `docs_numbers/shared.py`, and those of the page's module: `docs_numbers/explanations/secure_sum.py` for `docs/explanations/secure-sum.md`.
-Tests leave out `computed slowly` and `table slowly`. A number that the program cannot print has its reason above its paragraph, list or
-table, a reason of `GIVEN`:
+Tests omit `computed slowly` and `table slowly`. A number that the program cannot print has its reason above its paragraph, list or table, a
+reason of `GIVEN`:
 
     <!-- given: a setting -->
 
@@ -92,7 +92,7 @@ class Statement:
         if self.kind == "table":
             rows = list(eval(self.source, names))  # noqa: S307 - the page is the project's own
             cells = [str(cell) for row in rows for cell in row if cell is not ...]
-            # The groups are atomic: a row can be split in one way only.
+            # The groups are atomic, so that a row can be split in only one way.
             cell_patterns = ([r" *[^|\n]*? *" if cell is ... else r" *([^|\n]*?) *" for cell in row] for row in rows)
             lines = "".join(r"(?>\|" + r"\|".join(row) + r"\| *\n)" for row in cell_patterns)
             return re.compile(r"(?<=\|\n)" + lines + r"(?!\|)", re.MULTILINE), cells
@@ -270,7 +270,7 @@ def test_a_sentence_that_is_missing_is_noticed(tmp_path: Path) -> None:
 def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
     """Write the computed numbers into a page, and return the changes."""
     changes = []
-    # Statements are rewritten one after the other, since an earlier text may get longer.
+    # The function rewrites one statement after the other, since an earlier text may get longer.
     for index in range(len(list(statements(page, page.read_text(encoding="utf-8"))))):
         text = page.read_text(encoding="utf-8")
         statement = list(statements(page, text))[index]

@@ -1,7 +1,7 @@
 """Outputs of commands in the docs are what the commands print.
 
 A fenced block of `text` after the comment `<!-- output -->` has lines that one of the commands right above it prints: a label and its
-value. Lines may be left out. Numbers may differ in their fourth digit: another version of a library may end at a neighbouring design.
+value. The block may omit lines. Numbers may differ in their fourth digit, as another version of a library may end at a neighbouring design.
 """
 
 import re
@@ -62,7 +62,7 @@ def agree(first: str, second: str) -> bool:
 def test_a_page_shows_what_its_command_prints(item: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     outputs = [printed(command) for command in item.commands]
-    # The lines are those of one command.
+    # All lines come from one command.
     wrong = [[line for line in item.lines if not agree(output.get(line[0], ""), line[1])] for output in outputs]
     assert min(wrong, key=len) == []
 

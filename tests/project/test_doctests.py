@@ -1,4 +1,4 @@
-"""Every example in a docstring or a page runs, and prints what it says."""
+"""Every example in a docstring or a page runs, and prints the stated output."""
 
 import doctest
 import importlib
@@ -12,7 +12,7 @@ import pytest
 
 import quietbits
 
-# Modules are found by name: collecting by path would import the checkout's folder as a second package.
+# The test imports modules by name, as collecting by path would import the checkout's folder as a second package.
 MODULES = ["quietbits", *sorted(module.name for module in pkgutil.walk_packages(quietbits.__path__, "quietbits."))]
 
 DOCS = Path(quietbits.__file__).parent / "docs"

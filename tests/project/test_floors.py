@@ -39,7 +39,7 @@ MODULES = sorted([*ROOT.glob("*.py"), *(path for package in PACKAGES for path in
 
 
 class Import(NamedTuple):
-    """An imported name: its place, its dotted name, and whether the import is relative."""
+    """An imported name with its place, its dotted name, and whether the import is relative."""
 
     line: int
     name: str
@@ -139,7 +139,7 @@ def test_packages_that_belong_to_a_floor_are_imported_there_alone(package: str, 
 
 def test_every_module_of_the_checkout_has_a_floor_and_is_installed() -> None:
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-    # Attacks stand outside the floors: no module imports them, and they are not installed.
+    # Attacks are outside the floors, as no module imports them, and they are not installed.
     assert packages == sorted(["attack", *PACKAGES])
     assert {path.stem for path in ROOT.glob("*.py")} <= FLOORS.keys()
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]

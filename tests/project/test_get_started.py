@@ -1,6 +1,6 @@
 """The commands and the program of the page to get started run.
 
-They print what the page shows.
+Their outputs equal the page's outputs.
 
 Run as a script, this file writes the outputs into the page.
 """
@@ -33,7 +33,7 @@ def command_output(command: str, folder: Path) -> str:
     run = subprocess.run(
         [sys.executable, "-m", "quietbits", *arguments], cwd=folder, capture_output=True, text=True, check=True, env=environment
     )
-    # How long a design takes is not the same twice.
+    # The duration of a design differs between runs.
     lines = DURATION.sub(lambda duration: " " * len(duration[0]), run.stdout).splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
 

@@ -1,4 +1,4 @@
-"""Mutants of a small module are made and run.
+"""Tests that make and run mutants of a small module.
 
 Every accepted survivor is among the mutants.
 """
@@ -52,7 +52,7 @@ def test_every_kind_of_fault_is_made() -> None:
 
 
 def test_what_an_import_evaluates_is_tried_with_every_test_of_the_module() -> None:
-    # Tracing finds no test for a field or a default.
+    # Tracing assigns no test to a field or a default.
     source = "class Sum:\n    clients: int = 5\n\n    def noise(self, rounds=6):\n        return 7 * rounds\n"
     assert {(mutant.before, mutant.function) for mutant in mutants_of("module.py", source) if mutant.kind == "constants"} == {
         ("5", ""),

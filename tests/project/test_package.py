@@ -34,7 +34,7 @@ def test_the_project_links_only_to_addresses_that_the_citation_has() -> None:
     assert set(PROJECT["urls"].values()) <= cited
     for text in (DESCRIPTION, *((ROOT / name).read_text(encoding="utf-8") for name in GUIDES)):
         assert set(re.findall(r"https?://[^\s)>`]+", text)) <= cited
-        # No address of a person either.
+        # The files also contain no address of a person.
         assert re.findall(r"[\w.]+@[\w.]+", text) == []
 
 
@@ -65,7 +65,7 @@ def test_the_version_is_stated_once() -> None:
     assert quietbits.__version__ == PROJECT["version"]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.+)$", changes, flags=re.MULTILINE)
-    # Changes are listed before they have a version.
+    # The changelog lists changes before they have a version.
     assert headings[0] == "Unreleased"
 
 

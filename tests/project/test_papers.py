@@ -32,12 +32,12 @@ HEAD = "| item | verdict | here | what differs, and why |"
 FOLDERS = ("analysis", "cli", "design", "figures", "solvers")
 SOURCES = "\n".join(file.read_text(encoding="utf-8") for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.py")))
 DEFINED = frozenset(re.findall(r"^\s*(?:def|class) (\w+)", SOURCES, flags=re.MULTILINE))
-# Names other than functions: figures, mechanisms, accounts, models.
+# Known names of figures, mechanisms, accounts and models.
 NAMED = frozenset(
     {*LISTING, *quietbits.REGISTRY, *(entry.name for entry in BASELINES), *TORCH_MODELS, SCATTER_SOFTMAX}
     | {name for entry in quietbits.REGISTRY.values() for name in entry.accounts}
 )
-# Keys of trainings, columns of tables, and commands.
+# Known words for keys of trainings, columns of tables, and commands.
 WRITTEN = re.compile(r"quietbits \w+|(\w+) = \".*\"|(\w+)|mlp(?:-\d+)+")
 
 
@@ -156,7 +156,7 @@ def test_numbers_of_linear_compression() -> None:
 
 
 def test_draws_of_cldp_on_the_page_of_mvu() -> None:
-    """d draws of one private vector of length M add M**2 each, for noise and for the quantiser."""
+    """The draws of one private vector of length M add M**2 each, for noise and for the quantiser."""
     mechanism = CLDPL2Mechanism(2.0, quietbits.NormBall(128, 2.0))
     assert mechanism.bits_per_client == 8
     of_vector = (mechanism.worst_variance + 1) / 128

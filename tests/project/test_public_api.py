@@ -1,4 +1,4 @@
-"""The public face is frozen.
+"""The public API is frozen.
 
 Points under test: names, parameters, defaults, fields and methods change only on purpose.
 
@@ -55,7 +55,7 @@ def described(name: str) -> str:
 
 
 def public_api() -> str:
-    """Return the whole public face, in alphabetical order."""
+    """Return the whole public API in alphabetical order."""
     return "".join(f"{described(name)}\n" for name in sorted(dir(quietbits)))
 
 

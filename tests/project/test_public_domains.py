@@ -44,7 +44,7 @@ GOOD: dict[str, Any] = {
     "trials": 100,
 }
 WANTED = {"ball": "a NormBall", "domain": "an Interval, a NormBall or Categories", "task": "a Task"}
-# Records of results, which users do not make.
+# Names of records of results, which users do not make.
 RECORDS = ("AccountSubject", "Calibration", "Plan")
 
 

@@ -1,6 +1,6 @@
 """The commands and examples of README and of the pages run.
 
-They print what the pages say.
+Their outputs equal the pages' outputs.
 
 Run as a script, this file draws the pictures of README and of the page on the demo again.
 """
@@ -41,8 +41,7 @@ LINES = [line for language, text in BLOCKS if language == "sh" for line in text.
 SPANS = [" ".join(span.split()) for page in (COMMANDS, README) for span in re.findall(r"`((?:make|quietbits) [^`]+)`", page)]
 MOST_WORDS = 900
 TARGETS = sorted({command for command in [*LINES, *SPANS] if command.startswith("make ")})
-# Commands may use the outputs of earlier commands.
-# A span may also speak of an option of the program, or leave the options of a command out.
+# Commands may use the outputs of earlier commands. A span may also name an option of the program, or omit the options of a command.
 SESSION = [command for command in LINES if command.startswith("quietbits ")]
 # Output files of each command, by its first words.
 WRITES = {
@@ -171,7 +170,7 @@ def test_the_first_result_is_what_a_run_gives(study: quietbits.MeanStudy) -> Non
         assert row.ratio_to_bound is not None
         exact = (row.bits_per_client, row.estimate, row.standard_error, row.worst_standard_error, row.ratio_to_bound)
         for text, number in zip(printed, exact, strict=True):
-            # The tolerance is a unit of the last digit: another solver version may end at slightly different letters.
+            # The tolerance is a unit of the last digit, as another solver version may end at slightly different letters.
             unit = 10.0 ** -len(text.partition(".")[2])
             assert float(text) == pytest.approx(number, abs=unit, rel=0)
     prose = " ".join(FIRST_RESULT.split())

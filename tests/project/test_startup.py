@@ -8,14 +8,14 @@ from pathlib import Path
 # Each of these takes a tenth of a second or more to load. `import scipy` alone loads none of its parts; using `scipy.special` loads it.
 SCIPY = {"scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats"}
 HEAVY = {"cvxpy", "dp_accounting", "joblib", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow", *SCIPY}
-# Packages that only a figure, or one solver, needs.
+# Packages that only a figure or one solver needs.
 SPECIAL = {"cvxpy", "matplotlib"}
 # Packages that listing and describing all mechanisms does not need.
 UNUSUAL = HEAVY - {"numpy"}
 # scipy 1.18 loads scipy.linalg with scipy.special.
 SCIPY_SPECIAL = {"scipy.special", "scipy.linalg"}
 
-# The order matters, because modules of one process accumulate: each command loads nothing from its set. The second command makes the table
+# The order matters, because modules of one process accumulate. Each command loads no package of its set. The second command makes the table
 # for the others.
 COMMANDS = [
     ("--help", HEAVY),
@@ -58,7 +58,7 @@ def loaded(*statements: str) -> list[set[str]]:
     return [set(line.split()) for line in lines]
 
 
-# The order matters, as for the commands: each statement may load its set, and earlier statements need no more.
+# The order matters, as for the commands: each statement may load its set, and earlier statements need no more packages.
 STATEMENTS = [
     ("import quietbits", set()),
     ("import quietbits.cli.main", set()),
@@ -67,7 +67,7 @@ STATEMENTS = [
     ("quietbits.design_mvu", {"numpy"}),
     ("quietbits.RenyiCurve, quietbits.renyi_matrix", {"numpy"}),
     ("import quietbits.analysis.catalogue.registry", {"numpy"}),
-    # write_report is included: it loads matplotlib when it draws.
+    # The statements include write_report, which loads matplotlib only when it draws.
     ("[getattr(quietbits, name) for name in dir(quietbits)]", HEAVY - SPECIAL - {"dp_accounting", "scipy.optimize", "scipy.stats"}),
 ]
 

@@ -1,6 +1,6 @@
-"""The folders show the design.
+"""Tests of the structure of folders and files.
 
-Points under test: readable sizes of files and folders, telling names, and tests that mirror modules.
+Points under test: readable sizes of files and folders, descriptive names, and tests that mirror modules.
 """
 
 import ast
@@ -14,7 +14,7 @@ ROOT = Path(quietbits.__file__).parent
 FLOORS = ["analysis", "cli", "design", "figures", "solvers"]
 MOST_LINES = 600
 MOST_MODULES = 18
-# These names describe no content.
+# Names of modules that describe no content.
 NAMELESS = {"common", "helper", "helpers", "misc", "util", "utils"}
 
 FOLDERS = [*FLOORS, "attack", "benchmarks", "tests"]

@@ -15,7 +15,7 @@ TUTORIALS = sorted((Path(quietbits.__file__).parent / "docs" / "tutorials").glob
 
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_runs_prints_and_draws(tutorial: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    # The tutorial on Flower sets these for the whole process.
+    # Environment variables that the tutorial on Flower sets for the whole process.
     for name in ("_task_id", "_run_id", "_node_id"):
         monkeypatch.setattr(TaskIdentity, name, 1)
     drawn = list[int]()

@@ -14,7 +14,7 @@ import quietbits
 ROOT = Path(quietbits.__file__).parent
 FLOORS = ("analysis", "cli", "design", "figures", "solvers")
 MODULES = sorted(file for floor in FLOORS for file in (ROOT / floor).rglob("*.py") if file.name != "__init__.py")
-# Further files that use modules.
+# Further files whose use of modules counts.
 OTHERS = [ROOT / "__init__.pyi", *ROOT.glob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "attack").rglob("*.py")]
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 WORD = re.compile(r"[A-Za-z_]\w*")

@@ -1,4 +1,4 @@
-"""The wheel is complete.
+"""Tests that the wheel is complete.
 
 Points under test: every module and data file of the checkout is in it, and every module imports from it alone.
 """

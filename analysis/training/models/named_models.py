@@ -7,7 +7,7 @@ from .network import Network, check_widths, shape_of_images
 from .relu_networks import ConvolutionalNetwork, DenseNetwork
 
 SCATTER_SOFTMAX = "scatter-softmax"
-# Models from publications, made of torch's layers (`torch_models`).
+# Names of published models, which consist of torch's layers (`torch_models`).
 TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
 
@@ -19,15 +19,15 @@ def network_named(
     Parameters
     ----------
     name : str
-        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; ``"cnn-8-32"``: channels of a 3 by 3 convolution,
-        ReLU, average pooling by 2, and widths of hidden layers; ``"scatter-softmax"``: softmax on fixed wavelet features; or one of
-        `TORCH_MODELS`, if torch is installed.
+        Name of the model: ``"softmax"``; ``"mlp-60-60-60"``, with the widths of hidden layers of ReLU units; ``"cnn-8-32"``, with the
+        channels of a 3 by 3 convolution, ReLU, average pooling by 2, and the widths of hidden layers; ``"scatter-softmax"``, softmax on
+        fixed wavelet features; or one of `TORCH_MODELS`, if torch is installed.
     features, classes : int
-        Numbers of an input, and classes.
+        Number of values of an input, and number of classes.
     image_shape : tuple of int or None
         (height, width, channels) of an input, if it is an image.
     precision : int
-        Bits of a number, 32 or 64, in which torch computes; others compute in 64.
+        Number of bits of a number, 32 or 64, in torch's computations; other models compute with 64 bits.
 
     Examples
     --------

@@ -9,9 +9,10 @@ from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import ModelLayers
 
-# Examples with several labels have this accuracy: the share of all labels among this many best scores (DP-REC's tags).
+# Number of best scores for the accuracy of examples with several labels, which is the share of all labels among these scores (DP-REC's
+# tags).
 RECALL_AT = 5
-# Examples per batch of a test: a convolution takes a hundred times their memory.
+# Number of examples per batch of a test, as a convolution takes a hundred times their memory.
 TESTED_TOGETHER = 1000
 
 
@@ -32,7 +33,8 @@ class Network(Protocol):
         """Return each client's scaled gradient of its mean loss, shape (clients, dimension).
 
         Parameters are of shape (dimension,), the same for all, or (clients, dimension); inputs of shape (clients, examples, features).
-        Labels are of shape (clients, examples), or (clients, examples, classes) of 0 and 1 if an example has several.
+        Labels are of shape (clients, examples), or indicators 0 and 1 of shape (clients, examples, classes) if an example has several
+        labels.
         """
 
 
@@ -52,11 +54,11 @@ class SequenceNetwork(Network, Protocol):
     def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
         """Return the best class at each position, shape (n, positions).
 
-        All scores at once could fill the memory.
+        The model returns no scores, as all scores at once could fill the memory.
         """
 
 
-# The test looks for a method, because it runs in every round and an isinstance of protocols takes as long as a chunk's scores.
+# The test checks for a method, because an isinstance of protocols takes as long as a chunk's scores in every round.
 def is_random(network: Network) -> TypeGuard[RandomNetwork]:
     """Return whether the model's gradients may be random."""
     return hasattr(network, "drawing")
@@ -77,7 +79,7 @@ def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = scipy.special.expit(scores) - labels
     else:
-        # This is a softmax, computed in place.
+        # The code computes a softmax in place.
         errors = np.subtract(scores, scores.max(axis=-1, keepdims=True), order="C")
         np.exp(errors, out=errors)
         errors /= errors.sum(axis=-1, keepdims=True)
@@ -98,7 +100,7 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
 def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
     """Return a model's accuracy on examples.
 
-    The accuracy of a model of sequences is the share of the required positions with right answers.
+    For a model of sequences, the accuracy is the share of the required positions with right answers.
     """
     parts = [inputs[start : start + TESTED_TOGETHER] for start in range(0, len(inputs), TESTED_TOGETHER)]
     if is_sequential(network):

@@ -1,4 +1,4 @@
-"""ReLU networks, dense or with a convolution before them, with gradients of many clients.
+"""ReLU networks, dense or with a convolution first, with gradients of many clients.
 
 Without hidden layers a fully connected network is multinomial regression. The convolution is 3 by 3, with average pooling by 2.
 """
@@ -30,13 +30,13 @@ class DenseNetwork:
 
     @cached_property
     def layers(self) -> ModelLayers:
-        """A layer for each step between widths: weights, then biases."""
+        """Layers between successive widths, each with weights, then biases."""
         return ModelLayers("dense", tuple(dense(*pair, f"dense-{number}") for number, pair in enumerate(pairwise(self.widths), 1)))
 
     def start(self, rng: np.random.Generator) -> FloatArray:
         """Draw weights as He et al. 2015 do; the last layer, and all biases, are zeros.
 
-        The reference is *Delving deep into rectifiers*.
+        The initialisation is that of *Delving deep into rectifiers*.
         """
         parameters = np.zeros(self.layers.dimension)
         for place, (inputs, outputs) in list(zip(self.layers.places, pairwise(self.widths), strict=True))[:-1]:
@@ -85,7 +85,7 @@ class DenseNetwork:
         return errors
 
     def _tensors(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return weights and biases; those of several clients have a first axis for them."""
+        """Return weights and biases; weights of several clients have a first axis for clients."""
         lead, layers = parameters.shape[:-1], []
         for place, (inputs, outputs) in zip(self.layers.places, pairwise(self.widths), strict=True):
             layer = parameters[..., place]
@@ -96,7 +96,7 @@ class DenseNetwork:
 
 
 def times(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return rows, of any leading shape, times a shared matrix, or times each client's matrix."""
+    """Return rows, of any leading shape, times a shared matrix or each client's matrix."""
     if weights.ndim > 2:
         return np.asarray(np.matmul(rows, weights))
     return np.asarray((rows.reshape(-1, rows.shape[-1]) @ weights).reshape(*rows.shape[:-1], -1))
@@ -122,7 +122,7 @@ class ConvolutionalNetwork:
     image_shape : tuple of int
         (height, width, channels) of an input; height and width at least 4.
     channels : int
-        Channels of the convolution.
+        Number of channels of the convolution.
     widths : tuple of int
         Widths of the fully connected layers; the last is the number of classes.
     """

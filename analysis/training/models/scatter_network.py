@@ -1,6 +1,6 @@
 """Multinomial regression on group-normalised scattering transforms (MVU's figure 4).
 
-The features are fixed: wavelets and moduli, by products in Fourier space (Bruna and Mallat 2013, *Invariant scattering convolution
+The features are fixed wavelets and moduli, computed by products in Fourier space (Bruna and Mallat 2013, *Invariant scattering convolution
 networks*), with two scales, eight angles and depth two. Wavelets, padding and the order of channels are those of Kymatio (Andreux et al.
 2020), which Tramer and Boneh 2021 and MVU's figure 4 use.
 """
@@ -21,30 +21,30 @@ from ....design.federated.model_layers import ModelLayers
 from .relu_networks import DenseNetwork
 
 ANGLES = 8
-# Channels of an image's plane: the smoothed plane, the moduli of two scales, and the coarser moduli of the finer moduli.
+# Number of channels of an image's plane: the smoothed plane, the moduli of two scales, and the coarser moduli of the finer moduli.
 CHANNELS = 1 + 2 * ANGLES + ANGLES**2
-# Pixels between two places of a feature, and pixels by which an image is mirrored beyond each edge.
+# Number of pixels between two places of a feature, and number of mirrored pixels beyond each edge.
 STRIDE, MARGIN = 4, 4
 # Width of the finest wavelet, its frequency, and the ratio by which it is narrower along its waves.
 WIDTH, FREQUENCY, SLANT = 0.8, 0.75 * math.pi, 4 / ANGLES
-# Multiples of 2 pi, either way, at which the narrowest Gaussian's transform is not yet negligible.
+# Multiples of 2 pi, in both directions, at which the narrowest Gaussian's transform is not negligible.
 ALIASES = 3
-# Planes per batch of a transform.
+# Number of planes per batch of a transform.
 PLANES = 8
-# The group number is from Tramer and Boneh 2021, *Differentially private learning needs better features*; MVU's public code has 27, too: 3
-# channels of 81 each, or 9 of the 243 of images in colour. The 24 of its text divide neither.
+# Number of groups, from Tramer and Boneh 2021, *Differentially private learning needs better features*, and from MVU's public code. Groups
+# have 3 of 81 channels, or 9 of the 243 channels of images in colour; the 24 groups of MVU's text divide neither number.
 GROUPS = 27
-# This constant is added to a group's variance (Wu and He 2018, *Group normalization*).
+# Constant that is added to a group's variance (Wu and He 2018, *Group normalization*).
 SMALLEST_VARIANCE = 1e-5
-# Numbers of features that a process keeps, of 4 bytes each: those of all of MNIST, or of a third of CIFAR-10.
+# Largest number of values of features, of 4 bytes each, that a process keeps: all of MNIST, or a third of CIFAR-10.
 MOST_KEPT = 3 * 10**8
 
 
 def scattered(planes: FloatArray) -> FloatArray:
     """Return features of planes, shape (n, height, width).
 
-    Sides are multiples of 4, at least 8. The features are of shape (n, 81, height / 4, width / 4): the smoothed plane, then moduli of the
-    fine and the coarse scale at eight angles each, then, for each angle of the fine scale, the coarse moduli on it.
+    Sides are multiples of 4, at least 8. The features are of shape (n, 81, height / 4, width / 4). They are the smoothed plane, the moduli
+    of the fine and the coarse scale at eight angles each, and, for each angle of the fine scale, the coarse moduli of its modulus.
     """
     features = np.empty((len(planes), CHANNELS, planes.shape[1] // STRIDE, planes.shape[2] // STRIDE))
     for start in range(0, len(planes), PLANES):
@@ -67,7 +67,7 @@ def _scattered(planes: FloatArray) -> FloatArray:
 def _smoothed(moduli: FloatArray, sides: tuple[int, int]) -> FloatArray:
     """Return every fourth pixel of smoothed planes, without mirrored pixels.
 
-    The moduli have every pixel or every second pixel of the planes.
+    The argument holds either all pixels of the planes or every second pixel.
     """
     step = sides[0] // moduli.shape[-2]
     return np.asarray(_weights(sides[0], step) @ moduli @ _weights(sides[1], step).T)
@@ -80,7 +80,7 @@ def _weights(side: int, step: int) -> FloatArray:
     The matrix maps every `step`-th pixel to every fourth pixel.
     """
     spectrum = _bell(2 * WIDTH * _frequencies(side)).sum(axis=1)
-    # Every second pixel has the lower half of the frequencies.
+    # Subsampling to every second pixel keeps the lower half of the frequencies.
     cycles = np.fft.fftfreq(side) * step
     kernel = np.fft.ifft(np.where((cycles >= -0.5) & (cycles < 0.5), spectrum, 0.0)).real * step
     return np.asarray(kernel[np.subtract.outer(np.arange(MARGIN, side - MARGIN, STRIDE), np.arange(0, side, step)) % side])
@@ -90,7 +90,7 @@ def _weights(side: int, step: int) -> FloatArray:
 def _wavelets(scale: int, height: int, width: int) -> FloatArray:
     """Return the Morlet wavelets of a scale in Fourier space, shape (angles, height, width).
 
-    The wavelets are real in the frequency domain.
+    The transforms of the wavelets are real.
     """
     filters = []
     for number in range(ANGLES):
@@ -102,7 +102,7 @@ def _wavelets(scale: int, height: int, width: int) -> FloatArray:
 
 
 def _gabor(deviation: float, angle: float, frequency: float, height: int, width: int) -> FloatArray:
-    """Return the transform of waves under a Gaussian that is `SLANT` times as narrow along them."""
+    """Return the transform of waves under a Gaussian, `SLANT` times as narrow along the waves."""
     down = _frequencies(height)[:, None, :, None] - frequency * math.cos(angle)
     right = _frequencies(width)[:, None] - frequency * math.sin(angle)
     along, across = math.cos(angle) * down + math.sin(angle) * right, math.cos(angle) * right - math.sin(angle) * down
@@ -132,8 +132,8 @@ def _every_second(spectra: NDArray[np.complex128]) -> NDArray[np.complex128]:
 class KeptFeatures:
     """A cache of images' features, whose computation takes longer than all other steps together.
 
-    The image is the key, for any client. The first images' features are kept, up to `most` numbers, and the rest are computed each time:
-    for images drawn at random, no other choice is better. The cache changes no result.
+    The image is the key, for any client. The cache keeps the features of the first images, up to `most` numbers; other features are
+    computed each time. For images drawn at random, no other choice is better. The cache changes no result.
     """
 
     most: int
@@ -185,7 +185,7 @@ class ScatterNetwork:
         return self._dense.layers
 
     def start(self, rng: np.random.Generator) -> FloatArray:
-        """Return zeros."""
+        """Return the starting parameters, which are zeros."""
         return self._dense.start(rng)
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
-"""Published models with exactly their numbers of parameters, made of torch's parts.
+"""Published models with exactly their numbers of parameters, made of torch's modules.
 
-Any module of torch is a network here: parameters form one numpy vector, and `torch.func` computes gradients of many clients at a time.
+Any module of torch can be a network: its parameters form one numpy vector, and `torch.func` computes gradients of many clients at a time.
 Layers that torch lacks, or whose gradients of single clients it cannot compute, consist of operations that `torch.func.vmap` supports.
 """
 
@@ -26,9 +26,9 @@ with optional("torch", "models of torch's layers"):
     from torch.func import functional_call, grad, vmap
     from torch.nn import functional
 
-# Examples per batch: more would fill the memory with their units' outputs.
+# Number of examples per batch, as units' outputs of more examples would fill the memory.
 ROWS = 256
-# Initial word vectors are uniform between minus this and this.
+# Largest absolute value of initial word vectors, which are uniform.
 WORD_LIMIT = 0.05
 Shape = tuple[int, int, int]
 Parts = list[nn.Module]
@@ -48,7 +48,7 @@ class Images(nn.Module):
 
 
 class Dropout(nn.Module):
-    """Units times factors from an outside buffer, so that each example can have its own."""
+    """Dropout by factors from an outside buffer, so that each example has its own factors."""
 
     kept: torch.Tensor
 
@@ -67,7 +67,7 @@ class Dropout(nn.Module):
 
 
 class WordVectors(nn.Module):
-    """Vectors of words or characters, which are given by numbers."""
+    """Layer that maps numbers of words or characters to vectors."""
 
     def __init__(self, words: int, length: int) -> None:
         super().__init__()
@@ -80,7 +80,10 @@ class WordVectors(nn.Module):
 
 
 class LongShortTermMemory(nn.Module):
-    """An LSTM layer with a bias per gate: torch's own has two, and no rule for `vmap`."""
+    """An LSTM layer with one bias per gate.
+
+    torch's own layer has two biases per gate, and no rule for `vmap`.
+    """
 
     def __init__(self, inputs: int, units: int) -> None:
         super().__init__()
@@ -102,7 +105,10 @@ class LongShortTermMemory(nn.Module):
         return torch.stack(outputs, dim=1)
 
     def first_biases(self) -> FloatArray:
-        """Return zeros, and ones for the forget gates (Jozefowicz, Zaremba, Sutskever 2015)."""
+        """Return biases of zero, and of one for the forget gates.
+
+        The biases of the forget gates are those of Jozefowicz, Zaremba, Sutskever 2015.
+        """
         parameters = np.zeros((4, self.size))
         parameters[1] = 1.0
         return parameters.ravel()
@@ -118,9 +124,9 @@ class LastPosition(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class TorchNetwork:
-    """A module with outside parameters.
+    """A network made of a torch module with outside parameters.
 
-    The network computes in a single thread: results are the same with any number of workers.
+    The network computes in a single thread, so that results are the same with any number of workers.
 
     Attributes
     ----------
@@ -129,9 +135,9 @@ class TorchNetwork:
     module : torch.nn.Module
         Module on the device ``"meta"``, with shapes and no numbers; it takes rows of inputs.
     precision : int
-        Bits of a number, 32 or 64.
+        Number of bits of a number, 32 or 64.
     rng : numpy.random.Generator or None
-        Source of dropout in gradients; None: without.
+        Source of dropout in gradients; None for no dropout.
     """
 
     name: str
@@ -177,7 +183,7 @@ class TorchNetwork:
         self._check_words(inputs)
         clients, examples = inputs.shape[:2]
         asked = (labels >= 0).reshape(clients, -1).sum(axis=1)
-        # A client's mean is over all its examples, in any number of batches.
+        # A client's mean is over all of its examples, in any number of batches.
         counts = self._tensor(np.full(clients, examples) if labels.ndim == 3 and not self._each_position else np.maximum(asked, 1))
         of_clients = vmap(grad(self._loss), in_dims=(None if parameters.ndim == 1 else 0, 0, 0, 0, 0))
         gradients, step = np.zeros((clients, self.layers.dimension)), max(1, ROWS // clients)
@@ -222,7 +228,7 @@ class TorchNetwork:
         return torch.tensor(values, dtype=torch.float32 if self.precision == 32 else torch.float64)
 
     def _tensors(self, parameters: FloatArray) -> dict[str, torch.Tensor]:
-        """Return the module's tensors; those of several clients have a first axis for them."""
+        """Return the module's tensors; tensors of several clients have a first axis for clients."""
         numbers, lead = self._tensor(parameters), parameters.shape[:-1]
         named = zip(self._shapes.items(), self._places, strict=True)
         return {name: numbers[..., place].reshape(*lead, *shape) for (name, shape), place in named}
@@ -283,7 +289,7 @@ def _one_thread() -> Iterator[None]:
 
 def torch_model(name: str, classes: int, image_shape: Shape | None, precision: int) -> TorchNetwork:
     """Return a model of `named_models.TORCH_MODELS`."""
-    # This device draws no random numbers, and leaves torch's generator alone.
+    # The device ``"meta"`` draws no random numbers, and does not advance torch's generator.
     with torch.device("meta"):
         if name in _FOR_SEQUENCES:
             if image_shape is not None:
@@ -294,7 +300,7 @@ def torch_model(name: str, classes: int, image_shape: Shape | None, precision: i
 
 
 def _for_images(name: str, classes: int, shape: Shape) -> nn.Module:
-    """Return convolutions, and fully connected layers on their outputs for images of this shape."""
+    """Return the network of convolutions and fully connected layers for images of a shape."""
     convolutions, dense = _FOR_IMAGES[name]
     first = nn.Sequential(Images(shape), *convolutions(shape[2]), nn.Flatten())
     try:

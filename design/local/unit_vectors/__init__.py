@@ -1,1 +1,1 @@
-"""Local mechanisms for unit vectors: caps of the sphere, their projections, and short codes."""
+"""Local mechanisms for unit vectors: messages from caps of the sphere, and short codes."""

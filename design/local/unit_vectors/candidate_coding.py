@@ -1,6 +1,6 @@
 """Minimal random coding: PrivUnitG by the index of a public Gaussian candidate.
 
-Candidates in the cap of the client's vector are likelier than the others.
+Candidates in the cap of the client's vector are likelier than other candidates.
 
 Modified minimal random coding (MMRC; Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally differentially private
 mechanisms*) is unbiased and keeps epsilon. Plain minimal random coding (Havasi, Peharz, Hernández-Lobato 2019, *Minimal random code
@@ -40,11 +40,11 @@ from .shared_frames import client_chunks
 REACH = 40
 HALVINGS = 100
 
-# Thresholds in the grid that precedes the refined search.
+# Number of thresholds in the grid that precedes the refined search.
 THRESHOLDS = 128
 
 MOST_BITS = 20
-# Numbers of several clients' candidates made at a time, which fit into caches.
+# Size of a batch of clients' candidates, which fits into caches.
 BATCH = 2**18
 
 
@@ -65,7 +65,7 @@ class CandidateCodingMechanism(VectorMechanism):
     @property
     @abstractmethod
     def scale(self) -> float:
-        """Divisor of the decoder: the mean of <z, v> that it assumes."""
+        """Divisor of the decoder, which is the mean of <z, v> that it assumes."""
 
     @abstractmethod
     def outside_probability(self, inside: int) -> float:
@@ -176,11 +176,11 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends a candidate's number; candidates in its vector's cap are likelier.
 
     PrivUnitG (`PrivUnitGMechanism`) has a density over the normal density of e^epsilon / Z in the cap, where <z, v> is at least the
-    threshold, and of 1 / Z outside. Here K = 2**b candidates z are shared, from a public seed, anew for each client. If a share s of them
-    lies in the cap, of probability q, the sent candidate lies there with probability min(s e^epsilon / Z, 1 - (1 - s) / Z), and is
-    uniformly random among the candidates there, or outside. As Z is e^epsilon q + 1 - q, every candidate has a probability from 1 / (K Z)
-    to e^epsilon / (K Z): **pure epsilon privacy for every seed**, even if an adversary chose it, and for any candidates. Weights in
-    proportion to the densities, minimal random coding without the modification, would lose up to twice that.
+    threshold, and of 1 / Z outside. Here K = 2**b candidates z come from a public seed, anew for each client. If a share s of them lies in
+    the cap, of probability q, the sent candidate lies there with probability min(s e^epsilon / Z, 1 - (1 - s) / Z), and is uniformly random
+    among the candidates there, or outside. As Z is e^epsilon q + 1 - q, every candidate has a probability from 1 / (K Z) to e^epsilon / (K
+    Z): **pure epsilon privacy for every seed**, even if an adversary chose it, and for any candidates. Weights in proportion to the
+    densities, minimal random coding without the modification, would lose up to twice that.
 
     With m the mean of <z, v>, ``z clip_norm / m`` is an unbiased estimate of clip_norm v. Both m and the variance are exact for every
     K; the threshold minimises the variance for this K.
@@ -190,7 +190,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     epsilon : float
         Privacy parameter, 0.001 to 20.
     message_bits : int
-        log2 of the number of candidates, which is also the length b of a message, 1 to 20.
+        Binary logarithm of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
         L2 ball of the vectors.
 
@@ -256,9 +256,9 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of a candidate outside a cap that holds `inside`; upper bound.
+        """Return a bound on the probability of a candidate outside a cap that holds `inside`.
 
-        Rounding errs toward privacy. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing cancels.
+        Rounding only adds privacy. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing cancels.
         """
         share, cap = inside / self.candidates, self.cap_probability
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
@@ -295,7 +295,7 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
     ball : NormBall
         L2 ball of the vectors.
     excess : float
-        Largest excess of its worst variance over that of PrivUnitG, as a share of the latter, 0.001 to 1000.
+        Largest relative excess of the worst variance over PrivUnitG's, 0.001 to 1000.
 
     Raises
     ------
@@ -324,16 +324,16 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends a public Gaussian candidate's number, by PrivUnitG's density.
 
     Let n of the K = 2**b candidates lie in the cap. A candidate in the cap has the probability e^coded / (n e^coded + K - n), any other 1 /
-    (n e^coded + K - n). The sum depends on the vector: given the public candidates, the logarithms of two vectors' probabilities differ by
-    up to `epsilon`, nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a share
-    `shrinking` of the vector. `MinimalRandomCodingMechanism` has neither fault.
+    (n e^coded + K - n). The denominator depends on the vector: given the public candidates, the logarithms of two vectors' probabilities
+    differ by up to `epsilon`, nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a
+    share `shrinking` of the vector. `MinimalRandomCodingMechanism` has neither fault.
 
     Attributes
     ----------
     coded_epsilon : float
         Privacy parameter of the coded PrivUnitG, 0.0001 to 20.
     message_bits : int
-        log2 of the number of candidates, which is also the length b of a message, 1 to 20.
+        Binary logarithm of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
         L2 ball of the vectors.
     unbiased : bool
@@ -360,7 +360,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def epsilon(self) -> float:
-        """Proven pure privacy parameter; errs upward."""
+        """Upper bound on the pure privacy parameter."""
         return minimal_random_coding_epsilon(self.coded_epsilon, self.candidates) * (1 + SHORT_SLACK)
 
     @cached_property
@@ -370,9 +370,9 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @cached_property
     def threshold(self) -> float:
-        """Threshold of the coded mechanism, or the best threshold without bias.
+        """Threshold of the coded mechanism, or for `unbiased` the threshold of least variance.
 
-        Without bias, the threshold minimises the variance, up to the accuracy of a search.
+        The threshold for `unbiased` minimises the variance up to the accuracy of a search.
         """
         if not self.unbiased:
             return self.coded.threshold
@@ -390,7 +390,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def scale(self) -> float:
-        """Mean of PrivUnitG with `coded_epsilon`, or the mean of <z, v> without bias."""
+        """Mean of PrivUnitG with `coded_epsilon`, or for `unbiased` the mean of <z, v>."""
         if self.unbiased:
             return self.projection_mean
         cap = self.cap_probability
@@ -453,7 +453,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 def plain_random_coding_mechanism(
     epsilon: float, message_bits: int, ball: NormBall, *, unbiased: bool = False
 ) -> PlainRandomCodingMechanism:
-    """Return the mechanism with a given proven epsilon; errs toward more privacy.
+    """Return the mechanism with at most a given proven epsilon.
 
     Epsilon is from 0.001 to 20.
 

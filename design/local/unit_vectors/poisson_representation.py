@@ -29,15 +29,15 @@ from ...relative_entropy.shared_randomness import SharedNormals
 from .privunit import BestCap
 from .random_direction import random_directions
 
-# Smallest means at which Poisson numbers come from transformed rejection, and from rounded normal numbers, whose error is below 1e-4.
+# Smallest means at which Poisson numbers come from transformed rejection, and from rounded normal numbers, which are closer than 1e-4.
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
 
 SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
-# Largest exponent: the time grows with e to this power.
+# Largest exponent, as the time grows with e to the power of the exponent.
 LARGEST_CODED = 10.0
-# Number of public points, counted from 0; points beyond it count as point 0.
+# Number of public points, counted from 0; later points count as point 0.
 MOST_POINTS = 2**62
-# Arrivals up to the horizon come in batches; a second batch is rare.
+# Largest number of batches of arrivals up to the horizon; a second batch is rare.
 MOST_EXTENSIONS = 100
 STREAM_POINTS = 2**32
 # The client examines every arrival up to the time EXAMINED times the largest density, plus FEW.
@@ -86,7 +86,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @property
     def coded_epsilon(self) -> float:
-        """Privacy parameter of the simulated PrivUnit, at most 10; errs downward."""
+        """Privacy parameter of the simulated PrivUnit, at most 10, rounded down."""
         return self.epsilon / (2 * self.alpha) * (1 - 1e-15)
 
     @cached_property
@@ -96,7 +96,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @cached_property
     def mean_log_number(self) -> float:
-        """Bound on the mean of log2 of the number sent, counted from 1; errs upward."""
+        """Upper bound on the mean of log2 of the number sent, counted from 1."""
         # The sent point has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter 1 - 1/alpha and B
         # exponential of mean 1/Gamma(1 - 1/alpha), all independent, and at most a Poisson number of points before it.
         shape = 1 - 1 / self.alpha
@@ -119,7 +119,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bound on the mean length of a message; errs upward.
+        """Upper bound on the mean length of a message.
 
         The seed is public randomness and costs nothing.
         """
@@ -194,11 +194,11 @@ class PoissonRepresentationMechanism(VectorMechanism):
         races = times * exponentials(words, len(times)) ** (1 / self.alpha) / densities
         chosen = int(np.argmin(races))
         best = float(races[chosen])
-        # Later points that could still win are few, and have small probabilities. All other points are only counted.
+        # Later points that could still win the race are few, and have small probabilities. The client only counts all other points.
         for later in TailPoints(max(horizon, float(times[0])), best * high, self.alpha).draw(words):
             number = len(times) + later.before
             if number >= MOST_POINTS:
-                # Point 0 then stands for these points too, which is no less private.
+                # Point 0 then stands for these points too, which keeps the privacy.
                 number = 0
             density = high if self._point(seed, number) @ direction >= self.cap.mean else low
             race = later.race / density
@@ -249,7 +249,7 @@ class TailPoints:
     Attributes
     ----------
     horizon : float
-        Time after which the points come, above 0.
+        Time after which the points arrive, above 0.
     reach : float
         Largest ``T V**(1/alpha)``, at least 0.
     alpha : float
@@ -262,8 +262,8 @@ class TailPoints:
 
     def draw(self, words: WordSource) -> Iterator[TailPoint]:
         """Yield the points."""
-        # Candidates come at the rate x = (reach / T)**alpha. A candidate is a point with probability (1 - e^-x) / x, the chance that V <= x
-        # over x.
+        # Candidates come at the rate x = (reach / T)**alpha. A candidate is a point with probability (1 - e^-x) / x, the probability that V
+        # <= x, divided by x.
         past, before = self.horizon, 0
         rest = self._rate_beyond(self.horizon)
         # There are far fewer candidates than points.

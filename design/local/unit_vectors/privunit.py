@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # `composed_loss` takes more than these units from delta.
 GRID_MARGIN = 1 + SLACK
 
-# If less than this share of the normal numbers remains beside a vector, digits have cancelled.
+# Share of the normal numbers that remains after the projection, below which digits have cancelled.
 CANCELLED = 0.01
 
 
@@ -43,14 +43,14 @@ CANCELLED = 0.01
 class CapPrivacy:
     """Randomised response that is revealed with a given probability.
 
-    The mechanism dominates the messages of any two inputs.
+    Its outputs dominate the messages of any two inputs.
 
-    The message is revealed with probability `revealing`, and otherwise not at all. The densities of two unit vectors have the ratio
-    e^epsilon on the first vector's cap without the second's, e^-epsilon on the second's without the first's, and 1 elsewhere. With w the
-    measure of either region, under the law that does not depend on the input, every f-divergence is w times a non-negative number that
-    depends on epsilon only. So the pair with the largest w dominates all others, and mixtures of both directions (joint convexity):
-    opposite vectors, with w the smaller of the measures of a cap and of its complement. A message then lies in exactly one of the two caps
-    with probability (e^epsilon + 1) w / Z.
+    The result of randomised response is revealed with probability `revealing`, and otherwise not at all. The densities of two unit vectors
+    have the ratio e^epsilon on the first vector's cap without the second's, e^-epsilon on the second's without the first's, and 1
+    elsewhere. With w the measure of either region, under the law that does not depend on the input, every f-divergence is w times a
+    non-negative number that depends on epsilon only. So the pair with the largest w dominates all others, and mixtures of both directions
+    (joint convexity): opposite vectors, with w the smaller of the measures of a cap and of its complement. A message then lies in exactly
+    one of the two caps with probability (e^epsilon + 1) w / Z.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CapPrivacy:
     def privacy(self) -> Privacy:
         """Return the pure local privacy of the real-valued mechanism.
 
-        Over rounds the account is better than that of randomised response (`loss`).
+        The accounts of several rounds use the exact `loss`, and are better than the account of randomised response.
         """
 
         def curve() -> RenyiCurve:
@@ -121,7 +121,7 @@ class BestCap:
 
     With X a coordinate of a uniformly random unit vector, the mean of <x, v> is (e^epsilon - 1) E[X; X >= t] / Z, Z = 1 + (e^epsilon - 1)
     P(X >= t). Its derivative in t vanishes where it equals t, its largest value: **the best threshold is the mean itself**, which
-    `posterior_odds` finds, and no private message has a longer one (`docs/proofs/unit-vectors.md`).
+    `posterior_odds` computes, and no private message has a longer mean (`docs/proofs/unit-vectors.md`).
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class BestCap:
 
     @property
     def excess(self) -> float:
-        """Variance of ``x / mean`` for a unit vector, ``1 / mean**2 - 1``; errs upward.
+        """Variance of ``x / mean`` for a unit vector, ``1 / mean**2 - 1``, rounded up.
 
         No unbiased private message has a smaller variance.
         """
@@ -187,7 +187,7 @@ class BestCap:
         uniforms = 1 - words.uniforms(clients)
         if self.dimension == 1:
             return np.where(kept, 1.0, -1.0)[:, None] * directions
-        # Draw X by the mass of the tail beyond it, on its own side; 1 - X**2 follows from that mass without cancellation.
+        # X follows from the mass of the tail beyond it, on its own side, and 1 - X**2 from that mass without cancellation.
         below = uniforms * (1 - self.probability)
         negative = ~kept & (below <= 0.5)
         tail = np.where(kept, uniforms * self.probability, np.where(negative, below, 1 - below))
@@ -213,9 +213,9 @@ class BestCap:
 
 @dataclass(frozen=True)
 class PrivUnitMechanism(UncompressedVectorMechanism):
-    """Every client sends a unit vector, more often than by chance in the cap around its own.
+    """Every client sends a unit vector, which often lies in the cap around its own vector.
 
-    The cap is that of `BestCap`.
+    The message lies in the cap, that of `BestCap`, more often than by chance.
 
     Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, *Protection against reconstruction and its applications in private federated learning*,
     with the optimal parameters (Asi, Feldman, Talwar 2022). On the sphere its variance is the proven bound for every unbiased mechanism

@@ -21,7 +21,7 @@ from .random_direction import random_directions
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Thresholds in the grid that precedes the refined search.
+# Number of thresholds in the grid that precedes the refined search.
 THRESHOLDS = 400
 
 

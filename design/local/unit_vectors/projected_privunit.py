@@ -28,17 +28,18 @@ from .shared_frames import client_chunks, frame_coordinates, frame_sum
 
 WORD_BITS = 64
 
-# A float, the type of a message's first number, holds seeds of this many bits exactly.
+# Number of bits of a seed, which a float, the type of a message's first number, holds exactly.
 SEED_BITS = 53
 
 
 class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     """Every client sends PrivUnit's message for a public random projection of its vector.
 
-    The projection is that of the client's unit vector; PrivUnit randomises its direction. With P the matrix, whose k rows are orthonormal,
-    and x the message, a unit vector of k dimensions, the server averages ``P^T x clip_norm / (m c)``: m is the mean of <x, u> for a
-    direction u (`BestCap` in k dimensions), and c that of the norm of k coordinates of a uniformly random unit vector of `space`
-    dimensions. A message is as private as PrivUnit's in k dimensions: k 64-bit floats, after the public seed, which costs nothing.
+    A client projects its unit vector, and PrivUnit randomises the direction of the projection. Let P be the matrix, whose k rows are
+    orthonormal, and x the message, a unit vector of k dimensions. The server averages ``P^T x clip_norm / (m c)``, where m is the mean of
+    <x, u> for a direction u (`BestCap` in k dimensions), and c the mean norm of k coordinates of a uniformly random unit vector of `space`
+    dimensions. A message is as private as PrivUnit's in k dimensions. It consists of the public seed, which costs nothing, and k 64-bit
+    floats.
     """
 
     epsilon: float
@@ -80,7 +81,7 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each projection.
+        """Number of bits of the projections, a double-precision number each.
 
         The seed is public randomness and costs nothing.
         """
@@ -162,7 +163,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def space(self) -> int:
-        """Number of projected coordinates: the dimension."""
+        """Number of coordinates of the vectors that are projected, the dimension."""
         return self.ball.dimension
 
     @property
@@ -225,7 +226,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def space(self) -> int:
-        """Number of projected coordinates: the dimension, or the next power of two."""
+        """Number of projected coordinates, the dimension or the next power of two."""
         return padded_dimension(self.ball.dimension)
 
     @property
@@ -237,14 +238,15 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
     def worst_variance(self) -> float:
         """Bound on the largest variance, that of the ball's centre; exact without padding.
 
-        The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. The estimate leaves out the
-        part of P^T u, of norm 1, on the padding, and the bound counts it in; the part of P^T P is d / space by the signs of H.
+        The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. The estimate omits the part
+        of P^T u, of norm 1, on the padding, which the bound includes; the share of P^T P on the vectors' coordinates is d / space by the
+        signs of H.
         """
         square, share = self.cap.mean**2, self.ball.dimension / self.space
         return (self.ball.clip_norm / self.scale) ** 2 * (square + (1 - square) * share)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector, the variance without bias.
+        """Return ``worst_variance - ||x||**2`` for each vector, its variance if there were no bias.
 
         A vector's own variance differs by at most ``2 bias_bound ||x|| + bias_bound**2``, and that of uniformly random vectors by
         `bias_bound` squared.
@@ -271,7 +273,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
     def _shared(self, seeds: list[int]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return the coordinates' signs and the rows of H for each seed.
 
-        Signs and rows both come from Philox, the same on every machine.
+        Signs and rows come from Philox, which gives the same words on every machine.
         """
         sign_words = -(-self.ball.dimension // WORD_BITS)
         words = philox_words(seeds, sign_words + self.space)

@@ -7,7 +7,7 @@ from ....arrays import FloatArray
 from ...contracts.norm_ball import NormBall
 from ...noise.random_words import WordsLike, word_source
 
-# Vectors of a smaller norm, in units of the clip norm, count as zero: the squares of their coordinates would underflow.
+# Smallest norm, in units of the clip norm. Shorter vectors count as zero, as the squares of their coordinates would underflow.
 SHORTEST = 1e-100
 # Largest error of the length of a unit vector.
 UNIT_LENGTH = 1e-9
@@ -28,7 +28,7 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
     scaled = ball.clip(vectors) / ball.clip_norm
     clients, dimension = scaled.shape
     norms = np.linalg.norm(scaled, axis=1)
-    # The zero vector has no direction: any direction serves, as both signs are equally likely.
+    # The zero vector has no direction. Any direction serves, as both signs are equally likely.
     short = norms < SHORTEST
     scaled[short] = np.eye(1, dimension)
     signs = np.where(words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)

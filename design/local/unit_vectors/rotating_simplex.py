@@ -1,6 +1,6 @@
-"""Random rotating simplex coding: the corners of a public random simplex near the vector.
+"""Random rotating simplex coding: messages that name corners of a public random simplex.
 
-A message is the number of a corner.
+A message is the number of a corner, probably of one near the client's vector.
 
 Isik, Chen, Özgür, Weissman, No 2023, *Exact optimality of communication-privacy-utility tradeoffs in distributed mean estimation*.
 """
@@ -31,7 +31,7 @@ from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
 from .random_direction import checked_direction, random_directions
 from .shared_frames import client_chunks, frame_coordinates, frame_sum
 
-# Steps of the trapezoidal rule per narrowest width of the integrand, and the rule's end, in standard deviations.
+# Number of steps of the trapezoidal rule per narrowest width of the integrand, and the rule's end, in standard deviations.
 STEPS_PER_WIDTH = 2.5
 REACH = 12.0
 
@@ -52,7 +52,7 @@ class RotatingSimplexMechanism(VectorMechanism):
         m = sqrt(M / (M - 1)) (e^epsilon - 1) / (k e^epsilon + M - k) S / chi
 
     and ``clip_norm / m`` times the corner is an unbiased estimate, of the variance clip_norm**2 (1 / m**2 - 1) on the sphere. The number k
-    minimises the variance. The paper proves that no unbiased mechanism with this codebook has less.
+    minimises the variance. The paper proves that no unbiased mechanism with this codebook has a smaller variance.
 
     Attributes
     ----------

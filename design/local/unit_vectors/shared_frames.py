@@ -1,11 +1,11 @@
 """Random subspaces that client and server derive from a public seed.
 
-The module computes coordinates in an orthonormal frame, and vectors from them. A frame is the first columns of a product of reflections.
-Each reflection maps a vector of normal numbers, one number shorter than the previous vector, to an axis. The frame is uniformly random
-(Haar), as that of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient Generation of Random Orthogonal Matrices
-with an Application to Condition Estimators*), but no matrix is decomposed: time is in proportion to the frame's numbers. Normal numbers are
-those of `shared_randomness`, rounded: laws differ by less than 1e-6. `client_chunks` splits clients into chunks, so that the numbers
-derived from their public seeds are never all in memory.
+The module computes a vector's coordinates in an orthonormal frame, and vectors from coordinates. A frame is the first columns of a product
+of reflections. Each reflection maps a vector of normal numbers, one number shorter than the previous vector, to an axis. The frame is
+uniformly random (Haar), as is the frame of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient Generation of
+Random Orthogonal Matrices with an Application to Condition Estimators*). The module decomposes no matrix: its time is in proportion to the
+frame's numbers. The rounded normal numbers come from `shared_randomness`; their law differs from the exact law by less than 1e-6.
+`client_chunks` splits clients into chunks, so that the numbers derived from their public seeds are not in memory all at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ import numpy as np
 from ....arrays import FloatArray
 from ...relative_entropy.shared_randomness import vectors_of_seeds
 
-# Largest number of numbers in memory at a time, derived from public seeds or computed with them.
+# Largest size of the arrays in memory that hold numbers derived from public seeds, or computed from these numbers.
 MOST_NUMBERS = 2**21
 
-# Normal numbers made at a time: few enough for caches, and clients enough to share the cost of a step.
+# Batch size of normal numbers, small enough for caches and large enough for clients to share the cost of a step.
 CHUNK = 2**19
 
 
@@ -73,7 +73,7 @@ def _reflections(seeds: Sequence[int], dimension: int, steps: range) -> Iterator
     for step in steps:
         normals = drawn[:, step, step:].astype(float)
         heads = np.copysign(np.sqrt(np.vecdot(normals, normals)), normals[:, 0])
-        # The last number of a square frame can be zero; either sign then serves.
+        # The last number of a square frame can be zero, for which either sign serves.
         normals[heads == 0, 0] = heads[heads == 0] = 1.0
         yield step, normals, heads
 

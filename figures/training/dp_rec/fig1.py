@@ -41,7 +41,7 @@ def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for number in sorted(kept.loc[kept["accuracy"].notna(), "round"].unique()):
         until = kept[kept["round"] <= number]
-        # Runs that ended in an earlier round have a row already.
+        # Runs that ended in an earlier round already have a row.
         until = until[until.groupby("run")["round"].transform("max") == number]
         parts.append(summarise_training(until).assign(round=number))
     frame = pd.concat(parts, ignore_index=True)

@@ -23,7 +23,8 @@ PAPER = training_settings("dp-rec", "femnist")
 ON_DATA = settings_by_data("dp-rec")
 DDG = "distributed-discrete-gaussian"
 DP_REC = "dp-rec-training"
-# Rounds, and clients of a round, of a quick run, which only shows that the files are right: a client of these data takes minutes.
+# Number of rounds, and of clients of a round, of a quick run, which only shows that the files are right, as a client of these data takes
+# minutes.
 QUICK_ON_DATA: Mapping[str, tuple[int, int]] = {"shakespeare": (1, 2), "stackoverflow-tags": (2, 4)}
 # DP-REC's account assumes draws with replacement. Clients download the messages that they have missed.
 _TWO_WAYS: Mapping[str, Any] = {"sampling": "with-replacement", "download": "history"}
@@ -56,7 +57,8 @@ def stated_epsilon(frame: pd.DataFrame) -> pd.Series:
 
 def readable_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
     """Return the columns for readers: guarantees, and measurements."""
-    # Readers see an account of add-or-remove-one adjacency only beside rows of that adjacency; the whole table has it everywhere.
+    # Tables for readers show an account of add-or-remove-one adjacency only beside rows of that adjacency; the whole table has it in all
+    # rows.
     if "epsilon_published" in table:
         table = table.assign(epsilon_published=table["epsilon_published"].where(table["adjacency"] == "add-or-remove-one"))
     names = ["label", "adjacency", "trust_model", "stated_epsilon", "epsilon", "epsilon_published", *measured]
@@ -72,13 +74,13 @@ class Method:
     name : str
         The mechanism's name.
     columns : tuple of (str, object)
-        Columns, with their values, that distinguish the method from others of its name; None stands for a missing option.
+        Columns, with their values, that distinguish the method from other methods of its name; None stands for a missing option.
     reported : str
         Name of the method's accuracy in the paper's results.
     label : str
         Name in pictures.
     mark : Mark
-        Look of the method in pictures.
+        Mark of the method in pictures.
     """
 
     name: str
@@ -101,7 +103,7 @@ NO_PRIVACY = Method("none", (), "fedavg", "no privacy, floats", BLACK)
 EIGHT_BITS = Method("quantised", (), "quantised", "no privacy, 8 bits", ORANGE)
 DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None), ("bits", None)), "dp-fedavg", "DP-FedAvg", BLUE)
 PAPERS_NOISE = Method("dp-fedavg", (("target_epsilon", None), ("bits", None)), "dp-fedavg", "DP-FedAvg, the paper's noise", GREY)
-# On the paper's data both methods have the paper's noise. The paper does not state how far its levels reach, so both reaches are tried.
+# On the paper's data both methods have the paper's noise. The paper does not state the reach of its levels, so runs try both reaches.
 LEVELS = (
     Method("dp-fedavg", (("bits", 8), ("reach", None)), "dp-fedavg-8-bits", "DP-FedAvg, 8 bits", Mark(BLACK.colour, "p", (0, (3, 2)))),
     Method(
@@ -125,7 +127,7 @@ METHODS = (
     PROVEN,
     PUBLISHED,
 )
-# Methods whose noise is calibrated here, even if the paper states a noise.
+# Methods whose noise the package calibrates, even if the paper states a noise.
 CALIBRATED = (DP_FEDAVG, PROVEN)
 
 
@@ -180,7 +182,7 @@ class Ground:
     def levels(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
         """Return blocks of DP-FedAvg on 8-bit updates.
 
-        On the paper's data they have the noise of the runs whose accuracy the paper reports; elsewhere they keep each epsilon.
+        On the paper's data the blocks have the noise of the runs whose accuracy the paper reports; on other data they keep each epsilon.
         """
         shared = [{"name": method.name, **self.sums, **{key: value for key, value in method.columns if value}} for method in LEVELS]
         if self.deviation is None:
@@ -219,7 +221,7 @@ def digits_ground(*, quick: bool) -> Ground:
 
 
 def femnist_ground(folder: Path, *, quick: bool) -> Ground:
-    """Return the paper's setting on FEMNIST, in or below a folder."""
+    """Return the paper's setting on FEMNIST, whose files are in or below a folder."""
     (available,) = found_data(folder, (PAPER.data,))
     return paper_ground(available, quick=quick)
 

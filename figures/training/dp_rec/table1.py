@@ -42,7 +42,7 @@ BYTES_IN_WORDS = "Megabytes of all clients and rounds: up, and where a line ends
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with bytes saved and paper's accuracy."""
+    """Return the best step of each method and budget, with saved bytes and paper's accuracy."""
     frame = best_steps(rows)
     if frame["stated_epsilon"].isna().all():
         raise InfeasibleError("dprec-table1: no mechanism keeps a budget on any of the data")
@@ -52,7 +52,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        # The table shows the paper's accuracy beside methods that are not calibrated here, and beside floats after as many rounds.
+        # The table shows the paper's accuracy beside methods that the package does not calibrate, and beside floats after as many rounds.
         rounds = own["data"].map(lambda data: compared_with(data).value("rounds"))
         same = own["rounds"] == rounds if method is NO_PRIVACY else method not in CALIBRATED
         own = own[~own["data"].isin(list(ON_DATA)) | same]
@@ -73,7 +73,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
 
     Each data set has a row of panels, and each budget a panel.
     """
-    # The text below the figure names the other data sets, on which no mechanism keeps a budget.
+    # The text below the figure names the other data sets, without a mechanism that keeps a budget.
     sets = {data: own for data, own in by_data(frame).items() if own["stated_epsilon"].notna().any()}
     drawn = pd.concat(sets.values())
     budgets = {data: sorted(own["stated_epsilon"].dropna().unique()) for data, own in sets.items()}
@@ -84,7 +84,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
         for axes, epsilon in zip(row, budgets[data], strict=True):
             _draw_budget(axes, sets[data], epsilon)
             axes.set(xlabel="megabytes", title=panel_title(grid, data, f"ε = {epsilon:g}"))
-    # Not all methods run on all data: the legend begins with the panel that has most of them.
+    # Not all methods run on all data, so the legend begins with the panel of the most methods.
     every = [axes for row in grid.values() for axes in row]
     add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
     if len(sets) == 1:
@@ -122,7 +122,7 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
 
 
 def _reported(data: str, *, named: bool) -> str:
-    """Return the paper's accuracies in words; on FEMNIST only for the last budget."""
+    """Return the paper's accuracies in words, on FEMNIST only for the last budget."""
     paper = compared_with(data)
     stated = [
         f"ε = {result.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in result.accuracy.items())
@@ -168,7 +168,7 @@ def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 
 
 
 def _fewer(frame: pd.DataFrame, way: str) -> "pd.Series[float]":
-    """Return the bytes of floats over those of DP-REC's messages."""
+    """Return the ratio of the bytes of floats to the bytes of DP-REC's messages."""
     return frame.loc[frame["mechanism"].str.contains("dp-rec"), f"times_fewer_bytes{way}"]
 
 

@@ -18,7 +18,7 @@ from ..training_figure import training_figure
 from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, setting_in_words
 
 COORDINATES = 64
-# Clip norms over the standard deviation of samples: no guarantee limits them without privacy, and the largest has the least noise.
+# Clip norms over the standard deviation of samples, which no guarantee limits without privacy; the largest has the least noise.
 QUICK_RATIOS, FULL_RATIOS = [3.0], [1.0, 2.0, 3.0]
 ROWS = (
     ("floats", "fedavg", "FedAvg, floats", BLACK),

@@ -1,6 +1,6 @@
 """Audits of DP-REC's coder.
 
-Exact sums, quadrature and Monte Carlo agree, and audits refute false claims only.
+Exact sums, quadrature and Monte Carlo agree, and audits refute only false claims.
 """
 
 import math

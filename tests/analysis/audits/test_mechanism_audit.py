@@ -29,7 +29,7 @@ from quietbits.design.tables.randomised_response import generalised_randomised_r
 from quietbits.design.tables.table_mean import TableMeanMechanism
 from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
 
-# Two clients have one coordinate and a norm of eight whole steps: rounding is not random, and epsilon is known exactly.
+# Two clients have one coordinate and a norm of eight whole steps, so rounding is not random, and epsilon is known exactly.
 PAIR = DistributedDiscreteGaussianMechanism(NormBall(1, 2.0, 8.0), clients=2, bits=10, granularity=1.0, local_sigma=6.0, delta=1e-2)
 
 

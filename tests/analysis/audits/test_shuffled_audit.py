@@ -1,6 +1,6 @@
 """Audits of shuffled letters.
 
-Points under test: the guarantee holds, audits measure most of it, and refute a claim that ignores the blanket.
+Points under test: the guarantee holds; audits measure most of it, and refute a claim that ignores the blanket.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""`account` and `calibrate` over the registry.
+"""Tests of `account` and `calibrate` over the registry.
 
 Points under test: budgets without a delta, and adjacencies that a trust model allows.
 """

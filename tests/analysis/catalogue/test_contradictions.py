@@ -1,4 +1,4 @@
-"""Noise of clients that do not exist is never counted.
+"""No account counts noise of clients that do not exist.
 
 Points under test: every account refuses contradictory numbers of clients.
 """
@@ -31,7 +31,7 @@ def test_every_number_of_clients_is_bounded_by_the_population() -> None:
     ],
 )
 def test_more_clients_than_there_are_are_refused(name: str, parameters: dict[str, float]) -> None:
-    # For the noise of 1000 clients in a population of 100, the account once stated epsilon = 3.612 instead of 22.38.
+    # The noise of 1000 clients in a population of 100 would give epsilon = 3.612 instead of 22.38.
     shared = {"dimension": 1, "clip": 1.0, **parameters}
     with pytest.raises(ValueError, match="clients must be at most the population, 100, got 1000"):
         account(name, delta=1e-5, sampling=SAMPLING, clients=1000, **shared)

@@ -24,7 +24,7 @@ from quietbits.design.contracts.task import Task
 from quietbits.errors import DataError, PlugInError
 
 NUMBERS = Task(Interval(0.0, 1.0), 100, 1.0, 0.0, "replace-one")
-# The plug-in copies a mechanism of quietbits under another name, with an option named like a column.
+# The plug-in copies a mechanism of quietbits under another name, with an option that has a column's name.
 COPY = """
 from dataclasses import replace
 from quietbits import REGISTRY
@@ -160,7 +160,7 @@ def test_keys_and_rows_name_the_provider_and_its_version(install: Install) -> No
         assert {"own", "option_clients", "version_mechanism"}.isdisjoint(other)
     assert names[0] != names[1]
     assert "copies 1.0" in names[0]
-    # Both versions of the plug-in see the same draws.
+    # Both versions of the plug-in use the same draws.
     assert values[0] == values[1]
     assert json.loads(task("cldp").name).keys() == {"clients", "design", "nonzero", "population", "repetition", "scale"}
 

@@ -20,7 +20,7 @@ from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
 NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and NormBall in entry.domains]
-# Sketches are as long as the vectors: by default an entry refuses shorter sketches, because compression costs more than noise.
+# Sketches are as long as the vectors, since by default an entry refuses shorter sketches, which cost more than noise.
 SKETCH = {"rows": 1, "sketch_dimension": 20}
 OPTIONS: dict[str, dict[str, Any]] = {"sketched-discrete-gaussian": SKETCH, "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH}}
 # With a sketch, the seed also determines the sketch.
@@ -43,12 +43,12 @@ def test_the_promise_is_kept_and_not_by_much(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_after_drop_outs_the_mechanism_for_those_that_remain_decodes_the_sum(name: str) -> None:
-    # With a rotation, the levels of cpSGD depend on the number of clients. Squared errors have at least 20 degrees of freedom: a relative
-    # deviation of sqrt(2/20), times 6.
+    # With a rotation, the levels of cpSGD depend on the number of clients. Squared errors have at least 20 degrees of freedom, and so a
+    # relative deviation of sqrt(2/20); the margin is 6 deviations.
     everyone = dataclasses.replace(built(name), rotated=False) if name == "cpsgd" else built(name)
     vectors = np.random.default_rng(6).normal(size=(130, 20))
     if isinstance(everyone, SketchedSecureSum):
-        # The messages that add up are sketches; decoding sketches to vectors adds another error.
+        # The sum adds up sketches; decoding sketches to vectors adds another error.
         everyone, vectors = everyone.inner, everyone.sketched(vectors)
     messages = everyone.encode(vectors, np.random.default_rng(7))
     masked_sum = SecureSum(130, everyone.padded_dimension, everyone.modulus, neighbours=20)
@@ -83,7 +83,7 @@ def test_the_fourier_rotation_pads_to_an_even_number_and_is_accounted_for_as_suc
     assert 0.95 * 3.0 < fourier.guarantee.epsilon <= 3.0
     vectors = np.random.default_rng(9).normal(size=(130, 21))
     decoded = fourier.decode(fourier.aggregate(fourier.encode(vectors, np.random.default_rng(10))), 130)
-    # Squared errors have 21 degrees of freedom: relative deviations of sqrt(2/21), times 6.
+    # Squared errors have 21 degrees of freedom, and so relative deviations of sqrt(2/21); the margin is 6 deviations.
     error = np.sum((decoded - fourier.ball.clip(vectors).mean(axis=0)) ** 2)
     assert error < fourier.worst_variance / 130 * (1 + 6 * np.sqrt(2 / 21))
 

@@ -1,6 +1,6 @@
 """The registry's vector tables by Rényi divergence.
 
-Points under test: what the cache keeps, and which arguments are refused.
+Points under test: the contents of the cache, and refusals of arguments.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Tests of digits among clients.
 
-Points under test: the same for every caller and order of requests, and recognisable after deformation.
+Points under test: data are the same for every caller and order of requests, and recognisable after deformation.
 """
 
 import itertools
@@ -92,7 +92,7 @@ def test_dirichlet_shares_have_their_alpha() -> None:
     for alpha in (0.05, 1.0, 100.0):
         dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(150))
         shares = np.stack([np.bincount(item, minlength=10) for item in dealt.examples.labels.reshape(150, 50)]) / 50
-        # Over 50 draws: the sum of squared shares is (1 + alpha) / (1 + 10 alpha), and the draws add their own variance.
+        # The mean sum of squared shares is (1 + alpha) / (1 + 10 alpha), and 50 draws of labels add their own variance.
         exact = (1 + alpha) / (1 + 10 * alpha)
         assert (shares**2).sum(axis=1).mean() == pytest.approx(exact + (1 - exact) / 50, rel=0.1)
 

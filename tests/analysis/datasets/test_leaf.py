@@ -1,4 +1,4 @@
-"""FEMNIST and Shakespeare from LEAF's JSON files: a client for each writer or role."""
+"""FEMNIST and Shakespeare from LEAF's JSON files, with a client for each writer or role."""
 
 import json
 from pathlib import Path

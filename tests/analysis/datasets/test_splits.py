@@ -1,4 +1,4 @@
-"""Splits: every example goes to exactly one client, as unevenly as requested."""
+"""Splits give every example to exactly one client, as unevenly as requested."""
 
 import numpy as np
 import pytest

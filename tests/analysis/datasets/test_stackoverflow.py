@@ -97,7 +97,7 @@ def test_sentences_become_numbers_of_words_and_of_those_that_follow(tmp_path: Pa
     # Tokens 1 to 3 are "the", "css" and "using"; 4 is any other word, 5 the beginning and 6 the end.
     first, second = (data.client_examples(client) for client in range(2))
     assert (first.inputs.tolist(), first.labels.tolist()) == ([[5, 4, 4, 6]], [[4, 4, 6, -1]])
-    # Only four of the five words fit, and the end token does not.
+    # Only four of the five words fit, without the end token.
     assert second.inputs.tolist() == [[5, 4, 4, 4], [5, 4, 4, 6]]
     assert second.labels.tolist() == [[4, 4, 4, 4], [4, 4, 6, -1]]
     # The test set does not score end tokens and unknown words.
@@ -236,7 +236,7 @@ def test_a_user_of_hdf5_with_columns_of_different_lengths_is_refused(tmp_path: P
         tokens = [*group["tokens"][:], b"one more"]
         del group["tokens"]
         group["tokens"] = tokens
-    # All columns have a value for the first post only.
+    # All columns have a value only for the first post.
     with pytest.raises(DataError, match="a user has 2, 1, 1 tokens, titles and tags"):
         stackoverflow_tags(tmp_path, words=3, tags=2, most_examples=1).client_examples(0)
 

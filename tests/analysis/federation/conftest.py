@@ -1,6 +1,6 @@
 """A federation in one process.
 
-A grid hands messages to ClientApps, and may lose some messages.
+A grid gives messages to ClientApps, and may lose some messages.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
 """Tests of messages as bytes.
 
-Requirements: as many bits as the mechanism states, and the same numbers after decoding.
+Requirements: messages have as many bits as the mechanism states, and the same numbers after decoding.
 """
 
 import numpy as np

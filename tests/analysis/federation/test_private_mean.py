@@ -487,7 +487,7 @@ def test_a_false_share_is_replaced_or_refused_and_its_node_named(liars: int, mod
     assert report.false_shares == tuple(sorted(asked[:liars]))
     assert f"false shares from the nodes {sorted(asked[:liars])}" in str(report)
     if liars == 1:
-        # Two of three clients suffice: the mean is right within eight times its stated error.
+        # Two of three clients suffice, and the mean is right within eight times its stated error.
         stated = RoundPlan("", "distributed-skellam", wide).built().error().of_mean(3)
         assert np.sum((arrays(result.arrays) - 0.1) ** 2) < 8 * stated
     else:

@@ -1,10 +1,9 @@
 """The app of docs/how-to/flower.md runs on a real SuperLink and real SuperNodes.
 
-Two SuperNodes are killed as they train.
+The test kills two SuperNodes while they train.
 
-The test kills two nodes while they train.
-
-The mean of a local mechanism is right for all clients; that of a secure sum covers the survivors, or is refused with too few survivors.
+The mean of a local mechanism is right for all clients. The mean of a secure sum covers the survivors, or is refused with too few
+survivors.
 """
 
 import json
@@ -61,8 +60,8 @@ app = ClientApp(mods=[PrivateUpdateMod(), stay_away])
 
 START = "strategy.start(grid,"
 CHOICE = 'min_train_nodes=run["clients"], min_available_nodes=run["clients"]'
-# In the first round, the server waits for all nodes but the killed one: a timeout would have to suit the slowest machine. In the second
-# round Flower's own timeout ends the training, and late replies are lost, too.
+# In the first round, the server waits for all nodes except the killed node, as a timeout would have to suit the slowest machine. In the
+# second round Flower's own timeout ends the training, and late replies are lost, too.
 IMPATIENT = """
 
 class Impatient:
@@ -217,7 +216,7 @@ def test_a_run_of_the_app_starts_with_flowers_default_connection(tmp_path: Path,
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "path", [*sys.path])
     install_app_dependencies(tmp_path, run_id=1)
-    # The installation left the machine's other packages untouched.
+    # The installation did not change the machine's other packages.
     assert (
         subprocess.run([sys.executable, "-c", "import quietbits"], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).returncode
         == 0
@@ -293,12 +292,12 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
             return loaded
 
         local_output = begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}')
-        # The other run starts while the nodes train: the test kills no node before it has answered.
+        # The other run starts while the nodes train, and the test kills no node before that node has answered.
         wait_for(lambda: log.read_text().count("[Fleet.GetRun]") == 3, "inviting SuperNodes", log)
         output = begin("sums", f"epsilon={EPSILON} largest-epsilon={LARGEST} rounds=2 training-timeout={TIMEOUT}")
         local = result(local_output)
         for number in (1, 2):
-            # On a slow machine the second training may end before the node begins it; then there is no node to kill.
+            # On a slow machine the second training may end before the node begins it, and no node is left to kill.
             wait_for(lambda path=Path(f"{lost}{number}"): path.exists() or output.exists(), "training", log)
             kill(supernodes[-number])
             (tmp_path / "killed").touch()
@@ -319,7 +318,7 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
     mechanism = plan.built_for(2)
     assert first["guarantee"]["epsilon"] == pytest.approx(mechanism.guarantee.epsilon, rel=1e-9)
     assert first["guarantee"]["epsilon"] > plan.built().guarantee.epsilon
-    # The server unmasks nothing for a single client: the model stays that of the first round.
+    # The server does not unmask the message of a single client, so the model stays that of the first round.
     assert second["stayed"] <= 1
     assert "clients must be at least 2 of" in second["refusal"]
     assert second["guarantee"] is None

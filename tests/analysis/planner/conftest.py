@@ -1,4 +1,4 @@
-"""Plans of a few mechanisms, for tests that do not need the others."""
+"""Plans of a few mechanisms, for tests that do not need other mechanisms."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Advice: every sentence holds for plans of the tasks that it speaks of."""
+"""Every sentence of advice holds for plans of the tasks that it describes."""
 
 import re
 from dataclasses import replace

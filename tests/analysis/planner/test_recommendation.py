@@ -41,7 +41,7 @@ def test_the_shortest_design_within_the_tolerance_is_chosen() -> None:
     assert shortest_design(designs, 0.02).bits_per_coordinate == 4
     assert shortest_design(designs, 0.0).bits_per_coordinate == 9
     assert shortest_design(designs, 0.05).bits_per_coordinate == 3
-    # A smaller error is kept if a design has it.
+    # The recommendation keeps a smaller error if some design has it.
     assert shortest_design(designs, 0.05, most_error=1.02).bits_per_coordinate == 4
     assert shortest_design(designs, 0.05, most_error=0.5).bits_per_coordinate == 9
 
@@ -97,7 +97,7 @@ def test_the_recommended_design_replaces_a_longer_one_of_the_same_mechanism() ->
     plan = plan_task(task, trust="local", timed=False)
     assert plan.recommended == {"local": "rotating-simplex"}
     assert plan.named("rotating-simplex").bits_per_client == 6
-    # With a wider tolerance a shorter message is enough, by the designs that were tried.
+    # With a wider tolerance, one of the tried designs has a shorter message.
     wide = plan_task(task, trust="local", tolerance=0.2, timed=False)
     chosen = wide.named(wide.recommended["local"])
     releasable = [row for row in wide.feasible if not row.on_real_numbers]

@@ -1,4 +1,4 @@
-"""Sentences of plans: numbers are rounded as people write them."""
+"""Sentences of plans round numbers as people write them."""
 
 import pytest
 

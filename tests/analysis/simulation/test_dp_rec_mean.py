@@ -152,7 +152,7 @@ def test_the_bias_counts_clipping_and_who_was_drawn() -> None:
     coder = DpRecMechanism(NormBall(4, 2.0, 0.5), 0.01, uniform_layout(4, 1, 20))
     chunk = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
     once = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(0))
-    # With enough bits the coder's bias is negligible: clipping halves the first vector, a quarter of the mean's norm.
+    # With enough bits the coder's bias is negligible. Clipping halves the first vector, which shortens the mean by a quarter.
     assert once.clipped == 1
     assert once.squared_bias == pytest.approx(0.25**2, abs=1e-5)
     first = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(0), copies=np.array([2, 0]))

@@ -43,7 +43,7 @@ MECHANISM = DistributedDiscreteGaussianMechanism(NormBall(5, 2.0, 10.0), clients
 class Offset(VectorMechanism):
     """Mechanism without privacy that sends the clipped vector plus a constant.
 
-    Every number follows by hand.
+    Every error can be computed by hand.
     """
 
     ball: NormBall
@@ -73,7 +73,7 @@ class Offset(VectorMechanism):
 class WholeNumbers(SecureSumMechanism, VectorMechanism):
     """Mechanism without privacy that sends clipped vectors of whole numbers.
 
-    Every number follows by hand.
+    Every error can be computed by hand.
     """
 
     ball: NormBall
@@ -160,7 +160,7 @@ def test_every_number_of_a_secure_sum_by_hand() -> None:
 
 @pytest.mark.parametrize(("modulus", "wrapped"), [(23, 0), (22, 0), (21, 1), (13, 1), (12, 2), (3, 2), (2, 2)])
 def test_a_sum_outside_the_range_is_counted_as_wrapped(modulus: int, wrapped: int) -> None:
-    # The sum is (6, -11): modulo 22 the latter is the smallest representative, modulo 13 the former is the largest.
+    # The sum is (6, -11). Modulo 22, -11 is the smallest representative, and modulo 13, 6 is the largest.
     result = simulate_mean(whole_numbers(modulus=modulus), CHUNKS, rng(1))
     recovered = [centred_representatives(residues([total], modulus), modulus)[0] for total in (6, -11)]
     assert result.wrapping is not None
@@ -201,7 +201,7 @@ def test_masks_change_nothing(clients: int) -> None:
 
 
 def test_masks_of_many_chunks_add_up_modulo_a_large_number() -> None:
-    # Residues are below 2**62, and the modulus is no power of two: four residues can exceed a 64-bit word.
+    # Residues are below 2**62, and the modulus is no power of two, so four residues can exceed a 64-bit word.
     protocol = whole_numbers(clients=40, modulus=2**62 - 1)
     vectors = np.rint(rng(4).normal(scale=2.0, size=(40, 2)))
     assert simulate_mean(protocol, np.array_split(vectors, 40), rng(5), masked=True).squared_error < 1e-20

@@ -1,6 +1,6 @@
 """Populations for every domain.
 
-Points under test: vectors scaled by the ball, numbers scaled by the interval, chunk by chunk.
+Points under test: vectors are scaled by the ball and numbers by the interval, in every chunk.
 """
 
 import numpy as np

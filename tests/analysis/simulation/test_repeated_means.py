@@ -1,6 +1,6 @@
 """Repeated rounds.
 
-Rounds are independent of each other and of their number, with bounded wrapping, and summaries with fixed keys.
+Rounds are independent of each other and of their number, wrapping is bounded, and summaries have fixed keys.
 """
 
 import math

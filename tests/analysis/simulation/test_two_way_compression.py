@@ -71,7 +71,8 @@ def test_bytes_are_those_of_packages_that_are_sent(optimiser: ServerOptimiser, w
 def test_the_expectation_is_the_mean_over_all_draws(
     population: int, clients: int, rounds: int, with_replacement: bool, public_start: bool
 ) -> None:
-    # Packages have 29, 29 + 4 + 20 clients, ... bytes; the model has 31 + 60, fewer than two rounds of two messages.
+    # Packages of no round and of one round have 29 and 29 + 4 + 20 clients bytes; the model has 31 + 60 bytes, fewer than two rounds of two
+    # messages.
     full = full_model_bytes(60)
     lengths = [min(history_package_bytes(gap, gap * clients, 20), full) for gap in range(rounds)]
     one_round = (
@@ -109,7 +110,7 @@ def test_simulations_average_to_the_expectation(with_replacement: bool, public_s
 def test_without_replacement_every_round_has_its_clients() -> None:
     frame = simulate_participation(50, 50, 20, 1000, 15, np.random.default_rng(7), with_replacement=False)
     assert set(frame["clients"]) == {50}
-    # All clients take part in every round: each downloads the model at first, then the messages of one round.
+    # All clients take part in every round, so each downloads the model at first, and then the messages of one round.
     assert frame["bytes_down"].tolist() == [50 * 1031] + [50 * (29 + 4 + 750)] * 19
     assert frame["bytes_down"].tolist() == pytest.approx(frame["expected_bytes_down"].tolist(), rel=1e-12)
 

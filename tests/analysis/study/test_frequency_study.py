@@ -1,4 +1,4 @@
-"""Private frequencies of a column of items: reading the column, estimates, and refusals."""
+"""Tests of private frequencies of a column of items: reading, estimates, and refusals."""
 
 import json
 from pathlib import Path

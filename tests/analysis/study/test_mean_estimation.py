@@ -178,7 +178,7 @@ def test_a_prior_of_nothing_is_refused() -> None:
 
 
 def test_streams_are_pinned_to_seed_and_name() -> None:
-    # Every published result uses these draws: they must stay the same in all runs and versions.
+    # Every published result uses these draws, so they must stay the same in all runs and versions.
     assert named_stream(0, "MVU, 3 bits").integers(2**32, size=3).tolist() == STREAM
     assert named_stream(1, "MVU, 3 bits").integers(2**32, size=3).tolist() != STREAM
     assert named_stream(0, "MVU, 2 bits").integers(2**32, size=3).tolist() != STREAM

@@ -1,6 +1,6 @@
 """Sweeps over tasks of any kind.
 
-Points under test: results, collected errors, and finished tasks that are kept.
+Points under test: results, collected errors, and kept results of finished tasks.
 """
 
 import os

@@ -40,7 +40,7 @@ def test_what_keeps_less_of_a_budget_is_flagged() -> None:
 
 def test_a_delta_that_all_rows_keep_needs_no_flag() -> None:
     assert rows_of({"realised_delta": 0.0}, {"realised_delta": 0.0})["flag"].tolist() == ["", ""]
-    # Another budget is another comparison.
+    # Rows of another budget belong to another comparison.
     assert rows_of({"realised_delta": 0.0}, {"delta": 1e-6, "realised_delta": 1e-6})["flag"].tolist() == ["", ""]
 
 
@@ -64,7 +64,7 @@ def test_the_best_is_that_of_equal_guarantees_and_settings() -> None:
         {"error": 0.1, "clients": 20},
         {"error": math.nan},
     )
-    # Rows that nothing is compared with are not called best.
+    # A row without a row to compare with is not called best.
     assert best_rows(rows, "error", ("clients",)).tolist() == [False, True, False, True, False, False, False, False]
     assert differing_guarantees(rows, ("clients",)) == ("epsilon", "adjacency", "trust_model")
     assert differing_guarantees(rows, ("clients", "epsilon")) == ("adjacency", "trust_model")

@@ -99,7 +99,7 @@ def served_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster
 
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for workers more often than once per second."""
+    """Set the interval between checks for workers to less than a second."""
     monkeypatch.setattr(engine, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(workers, "POLL_SECONDS", 0.1)
 
@@ -200,7 +200,7 @@ def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(s
 
 @pytest.mark.parametrize("who", ["the worker at tcp://", "a worker has"])
 def test_workers_with_other_code_are_refused(who: str, served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers with other code are refused at their first appearance."""
+    """The sweep refuses workers with other code at their first contact."""
     monkeypatch.setattr(calls, "code_version", lambda: "another")
     if who == "a worker has":
         monkeypatch.setattr(workers.DaskWorkers, "_check_software", lambda *_: None)

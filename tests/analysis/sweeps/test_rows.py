@@ -1,4 +1,4 @@
-"""Rows of a sweep's table: they survive storage unchanged, in any number of pieces."""
+"""Rows of a sweep's table survive storage unchanged, in any number of pieces."""
 
 import math
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Tests of sweeps.
 
-Requirements: identical tables for any workers and after any kill; no task is lost or done twice.
+Requirements: tables are identical for any workers and after any kill; no task is lost or done twice.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.tables.table_cache import TableCache
 from quietbits.errors import InfeasibleError
 
-# Two populations, two budgets, two mechanisms, 25 repetitions: 200 tasks.
+# Two populations, two budgets, two mechanisms and 25 repetitions make 200 tasks.
 TOML = """
 seed = 11
 repetitions = 25
@@ -145,7 +145,7 @@ def test_a_sweep_that_was_killed_goes_on(whole: Path, spec: Path, tmp_path: Path
     # SIGKILL ends the process with its workers at a random time after a random number of tasks, in the middle of their work.
     rng = np.random.default_rng(4)
     enough, delay = int(rng.integers(1, 80)), float(rng.uniform(0, 0.05))
-    # The subprocess finds quietbits on this process's path, so both have the same version.
+    # The subprocess imports quietbits from this process's path, so both have the same version.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(script), str(spec), str(output)]
     with subprocess.Popen(command, start_new_session=True, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -288,7 +288,7 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     pd.testing.assert_frame_equal(first, second)
     assert first["realised_epsilon"].between(4 - 1e-6, 4).all()
     assert set(first["table_metric"]) == {"l1"}
-    # The sweep rejects a less private table that was put in the place of the cached table.
+    # The sweep rejects a less private table in place of the cached table.
     (path,) = cache.folder.iterdir()
     less_private = calibrate(5.0, 1e-5, NormBall(4, 2.0), 2, 1, "l1").table
     cache.fetch({"other": 1}, lambda: less_private)
@@ -329,7 +329,7 @@ def test_the_documentation_names_every_column_and_its_examples_run(whole: Path, 
     examples = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     assert "run_tasks" in examples[0]
     assert "def prepare" in examples[1]
-    # Workers import this process's main module, which is no script here.
+    # Workers import this process's main module, which is not a script in a test.
     exec("".join(examples).replace("workers=2", "workers=1"), {})  # noqa: S102 - the examples are the project's own
     assert len(pd.read_parquet("results/results.parquet")) == 8 * len(LOCAL_METRICS)
     assert pd.read_parquet("tosses/results.parquet")["count"].tolist() == [10, 1000]

@@ -1,6 +1,6 @@
 """Tests of sweeps as files.
 
-Points under test: reading names every fault, and every combination is a task with a unique name.
+Points under test: errors name every fault, and every combination is a task with a unique name.
 """
 
 import dataclasses

@@ -137,7 +137,7 @@ def test_a_disk_that_is_full_names_the_file_and_loses_nothing(tmp_path: Path) ->
     with files_of_at_most(2000), pytest.raises(OSError, match="disk I/O error") as full:
         run_tasks(squares(), tmp_path)
     assert full.value.filename == str(tmp_path / STORE_NAME)
-    # The run set no file aside, and does not repeat saved tasks.
+    # The run renamed no file as damaged, and does not repeat saved tasks.
     assert [path.name for path in tmp_path.iterdir() if "damaged" in path.name or path.name == OWNER_NAME] == []
     steps: list[int] = []
     run_tasks(squares(), tmp_path, on_step=lambda done, *_: steps.append(done))

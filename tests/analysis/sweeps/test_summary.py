@@ -106,7 +106,7 @@ def test_rounds_share_the_budget(tmp_path: Path) -> None:
     once, often = (summary[summary["rounds"] == rounds].set_index("mechanism") for rounds in (1, 9))
     assert often["realised_epsilon"].between(3.99, 4).all()
     ratio = often["predicted_squared_error"] / once["predicted_squared_error"]
-    # Nine rounds of Gaussian noise have nine times the variance, and so has the reference: their ratio stays.
+    # Nine rounds of Gaussian noise have nine times the variance, and so has the reference, so their ratio stays the same.
     assert ratio["gaussian"] == pytest.approx(9, rel=1e-6)
     assert often["central_error"].to_numpy() == pytest.approx(9 * once["central_error"].to_numpy(), rel=1e-12)
     assert 7 < ratio["distributed-discrete-gaussian"] < 10

@@ -1,6 +1,6 @@
 """Tests of tables in bulk.
 
-Requirements: byte for byte the files of single designs, for any workers, kills and changed files.
+Requirements: the files equal those of single designs byte for byte, for any workers, kills and changed files.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Tests of grids as files.
 
-Points under test: every combination occurs once, with a unique name, and faults are named before any work.
+Points under test: every combination occurs once, with a unique name, and errors name faults before any work.
 """
 
 import itertools

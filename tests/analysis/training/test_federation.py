@@ -48,7 +48,7 @@ def test_without_noise_and_rounding_it_is_gradient_descent(task: Tasks, federati
 
 
 def test_local_epochs_are_federated_averaging(task: Tasks, federation: Federations) -> None:
-    # 1442 images are split among 200 clients: some have 7, others 8.
+    # Each of 200 clients has 7 or 8 of the 1442 images.
     run = federation(task("none", {"bits": 64}, clients_per_round=200, rounds=3, precision=64, local_epochs=2, client_rate=0.3))
     run.run()
     weights = np.zeros(650)
@@ -127,7 +127,7 @@ def test_a_client_that_is_emptied_moves_the_count_by_a_half(sampling: str, task:
         run = Federation(training.training, training.prepare(None), clients, 0, "neighbours")
         run.run()
         fractions.append(0.5 - math.log(run._clipping.clip_norm / 0.1) / 0.2)
-    # A client that answers would answer yes, and move the count by 1.
+    # A client that reports on its norm would answer yes, and move the count by 1.
     assert (fractions[1] - fractions[0]) * 10 == pytest.approx(0.5, rel=1e-9)
 
 
@@ -193,7 +193,7 @@ def test_almost_no_budget_leaves_the_model_at_chance(name: str, task: Tasks, fed
     run = federation(task(name, {"noise_multiplier": 3e3}, clients=1442, clients_per_round=600, rounds=10))
     run.run()
     assert run.plan.epsilons[-1] < 0.02
-    # The ten models are nearly noise: each classifies a tenth of 355 images correctly, within a few hundredths.
+    # The ten models are nearly noise, so each classifies a tenth of 355 images correctly, within a few hundredths.
     assert np.mean(run.records["accuracy"]) < 0.2
 
 

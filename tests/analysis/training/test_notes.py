@@ -1,4 +1,4 @@
-"""Notes of running trainings: what they do before the first round, and how far they are."""
+"""Notes of running trainings, on steps before the first round and on progress."""
 
 import sys
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Privacy of every round.
 
-Requirements: the values of `account` for the same number of rounds, amplified or not, within the budget.
+Requirements: epsilon equals that of `account` for the same number of rounds, amplified or not, and is within the budget.
 """
 
 import math
@@ -151,7 +151,7 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
         task("distributed-discrete-gaussian", {"noise_multiplier": 0.5, "bits": 3}).prepare(None)
     with pytest.raises(InfeasibleError, match=r"noise_multiplier must be at least 0\.\d+ in steps that fit 5 bits, got 0.001"):
         task("distributed-discrete-gaussian", {"noise_multiplier": 1e-3, "bits": 5}).prepare(None)
-    # Only trainings have this option: elsewhere mechanisms take budgets.
+    # Only trainings have this option; other uses of the mechanism take a budget.
     assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
 
 
@@ -170,7 +170,7 @@ def test_other_adjacencies_are_refused_before_anything_is_run(task: Tasks) -> No
 def test_noise_on_each_message_may_be_given(task: Tasks) -> None:
     plan = task("gaussian", {"noise_multiplier": 1.5}, rounds=3, sampling="passes").prepare(None)
     assert plan.trust_model == "local"
-    # A fifth of the clients take part in each round: three rounds are within one pass.
+    # A fifth of the clients take part in each round, so three rounds are within one pass.
     assert plan.epsilons.tolist() == [gaussian_privacy(1.5).epsilon(1e-5)] * 3
     mechanism: Any = plan.mechanism
     assert mechanism.standard_deviation == 1.5 * 2 * task("gaussian", {"noise_multiplier": 1.5}).training.clip
@@ -197,7 +197,7 @@ def test_what_is_for_budgets_alone_is_refused_beside_a_tables_epsilon(task: Task
         task("mvu", {**given, "bits_in": 1}).prepare(None)
     with pytest.raises(ValueError, match="table_epsilon must be"):
         task("mvu", {**given, "table_epsilon": 0.0})
-    # Only trainings have this option: elsewhere mechanisms take budgets.
+    # Only trainings have this option; other uses of the mechanism take a budget.
     assert "table_epsilon" not in {option.name for option in entry_named("mvu").options}
 
 
@@ -209,7 +209,7 @@ def test_what_sampling_does_not_amplify_is_stated_once(task: Tasks) -> None:
 
 def test_passes_compose_over_the_rounds_of_one_client(task: Tasks) -> None:
     plan = task("cldp", sampling="passes", round_epsilon=1.0, rounds=11, delta=0.0).prepare(None)
-    # 40 of 200 clients take part in each round: the sixth round begins the second pass. Without delta, epsilons add up.
+    # 40 of 200 clients take part in each round, so the sixth round begins the second pass. Without delta, epsilons add up.
     assert (plan.epsilons / plan.epsilons[0]).tolist() == pytest.approx([1.0] * 5 + [2.0] * 5 + [3.0], rel=1e-9)
     assert plan.amplified is None
 
@@ -317,7 +317,7 @@ CLIPPED = {"clients": 1200, "clients_per_round": 12, "sampling": "poisson", "cli
 def test_sum_and_count_about_one_sample_reveal_at_most_what_is_stated(
     name: str, noise: float | None, fields: dict[str, Any], tmp_path: Path
 ) -> None:
-    # The joint loss of both releases by quadrature agrees with epsilon of the last round, and budgets are kept.
+    # The joint loss of both releases by quadrature agrees with epsilon of the last round, and is within the budget.
     trainings.check(tmp_path, "losses", name, noise, {**CLIPPED, "rounds": 1, "delta": 1e-5, **fields}, 0)
 
 

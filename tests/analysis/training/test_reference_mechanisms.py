@@ -1,4 +1,4 @@
-"""Mechanisms of trainings only: bits, bias, variance, and privacy."""
+"""Tests of mechanisms only of trainings: bits, bias, variance, and privacy."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -94,7 +94,7 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
         assert error <= rounding * 1.02
         assert np.linalg.norm(sent.mean(axis=0) - x) <= quiet.bias_bound
         assert rounding <= quiet.worst_variance
-        # Far inside the ball no vector is shortened: the error is rounding only, without bias.
+        # Far inside the ball no vector is shortened, and the only error is unbiased rounding.
         if np.linalg.norm(x) < 1.8:
             assert error == pytest.approx(rounding, rel=0.02)
             assert np.linalg.norm(sent.mean(axis=0) - x) <= 5 * np.sqrt(rounding / 4000)

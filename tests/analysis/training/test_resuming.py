@@ -78,7 +78,7 @@ def test_a_grid_that_is_interrupted_again_and_again_ends_with_the_same_bytes(
         except Killed:
             kills += 1
     assert kills >= 6
-    # A run repeats at most six of 240 rounds per kill, the last ones before the kill.
+    # Per kill, a run repeats at most six of 240 rounds, the last rounds before the kill.
     assert 240 < len(rounds) <= 240 + 7 * kills
     assert contents(tmp_path) == whole
 

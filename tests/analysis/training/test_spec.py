@@ -1,4 +1,4 @@
-"""Trainings as files: equal numbers in different notations are the same task."""
+"""Equal numbers in different notations of a training's file are the same task."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The noisy sum of sketches with threshold and memory.
 
-Points under test: the memory keeps the rest, costs no privacy, and runs resume.
+Points under test: the memory keeps the small coordinates and costs no privacy, and runs resume.
 """
 
 from collections.abc import Callable

@@ -50,7 +50,7 @@ def test_the_noise_of_the_sum_has_the_stated_law(adjacency: str) -> None:
 
 
 def test_decoding_scales_the_noise_up_by_as_much_as_is_stated() -> None:
-    # Each client adds d deviation**2 / n, whatever its vector; the mean divides by n once more. Zero vectors leave only the noise.
+    # Each client adds d deviation**2 / n for any vector; the mean divides by n once more. Zero vectors leave only the noise.
     rng = np.random.default_rng(3)
     rounds = [made(sketch=CountMeanSketch(60, 2, 10, seed=seed)) for seed in range(500)]
     squares = np.array([np.sum(item.decode(item.aggregate(item.encode(np.zeros((4, 60)), rng)), 4) ** 2) for item in rounds])

@@ -56,7 +56,7 @@ def test_pure_mechanisms_compose_to_at_most_their_sum() -> None:
     assert report.epsilon_by("pure") == 4.0
     assert report.epsilon_by("pld") <= report.epsilon_by("rdp") <= 4.0
     assert report.epsilon == report.epsilon_by("pld") == composed_pure_epsilon(0.5, 8, 1e-9)
-    # The pure guarantee is smaller here; its order is infinite, which JSON cannot express.
+    # The pure guarantee is smaller; its order is infinite, which JSON cannot express.
     assert report.account("rdp").bound.order == math.inf
     assert report.account("rdp").document()["order"] is None
 
@@ -218,7 +218,7 @@ def test_sampled_rounds_of_any_mechanism_compose_as_randomised_response() -> Non
     many = amplified_rounds(single, 1e-4, 20, FIXED, "replace-one")
     assert many.epsilon == composed_pure_epsilon(single_round.epsilon, 20, 5e-5)
     assert many.details == {"kept": 1}
-    # Half of delta goes to the rounds: a round in which the client takes part has ten times its share. The least share is for a single
+    # The rounds use half of delta, and a round in which the client takes part has ten times its share. The least share is for a single
     # round.
     assert asked == pytest.approx([1e-3, 1e-3, 1e-4 / 40 * 10])
     tiny = amplified_rounds(lambda _: EpsilonBound(1e-5), 0.5, 2, FIXED, "replace-one")

@@ -29,7 +29,7 @@ def assert_safe_and_tight(name: str, result: Calibration, parameter: str, found_
         return account(name, delta=budget.delta, **how).epsilon
 
     assert epsilon(value) == result.epsilon
-    # One round of a pure mechanism states its guarantee at delta = 0: its own epsilon is the budget's.
+    # One round of a pure mechanism states its guarantee at delta = 0, so its own epsilon is the budget's.
     slack = 2 * budget.delta if budget.rounds == 1 and found_as == "epsilon_per_round" else 0.0
     assert 0 <= budget.epsilon - result.epsilon <= max(slack, 1e-6 * min(1.0, budget.epsilon))
     assert epsilon(value * (1 - 1e-4) if more_is_private else value * (1 + 1e-4)) > budget.epsilon
@@ -117,7 +117,7 @@ def test_a_table_meets_the_target_by_the_smaller_account(ball: NormBall, metric:
 
 @pytest.mark.parametrize("name", ["generalised-randomised-response", "bitwise-randomised-response"])
 def test_randomised_response_uses_the_whole_budget_of_its_rounds(name: str) -> None:
-    # With more than two letters, the mechanism reveals less than pure privacy allows, which once calibrated it.
+    # With more than two letters, the mechanism reveals less than pure privacy allows, by which it was once calibrated.
     calibrated = calibrate(name, epsilon=4.0, delta=1e-3, rounds=7, bits=2)
     assert 0 <= 4.0 - calibrated.epsilon <= 1e-6
     assert calibrated["epsilon_per_round"] > 1.1 * calibrate("cldp", epsilon=4.0, delta=1e-3, rounds=7)["epsilon_per_round"]
@@ -257,7 +257,7 @@ def test_pure_rounds_are_built_for_equal_shares() -> None:
 
 @pytest.mark.parametrize("method", [None, "pure"])
 def test_one_round_of_a_pure_mechanism_has_the_budget_and_of_others_what_delta_allows(method: str | None) -> None:
-    # Binary randomised response has an epsilon that is 0.0137 below its pure epsilon.
+    # The epsilon of binary randomised response is 0.0137 below its pure epsilon.
     budget = Budget(1.0, 0.01, "replace-one", method=method)
     assert over_rounds(budget, scaled(1.0, delta=0.0)).epsilon == 1.0
     by_loss = Budget(1.0, 0.01, "replace-one", method="pld")

@@ -38,7 +38,7 @@ def test_both_accountants_agree() -> None:
     report = gaussian_privacy(3.0).report(1e-6, rounds=20)
     by_divergences, by_loss = report.epsilon_by("rdp"), report.epsilon_by("pld")
     assert by_divergences == pytest.approx(RdpAccountant(DEFAULT_ORDERS[:-1]).compose(GaussianDpEvent(3.0), 20).get_epsilon(1e-6))
-    # dp-accounting rounds losses up, by about 1e-8 here; the account of quietbits is exact.
+    # dp-accounting rounds losses up, by about 1e-8 in this case; the account of quietbits is exact.
     by_grid = PLDAccountant().compose(GaussianDpEvent(3.0), 20).get_epsilon(1e-6)
     assert 0 <= by_grid - by_loss < 1e-5
     assert report.epsilon == by_loss < by_divergences
@@ -125,7 +125,7 @@ def test_the_older_conversion_is_an_account_of_its_own() -> None:
 
 
 def test_a_large_sampling_probability_does_not_fail_to_converge(caplog: pytest.LogCaptureFixture) -> None:
-    # dp-accounting's series fails to converge for fractional orders, says so in its log, and omits those orders.
+    # dp-accounting's series does not converge for fractional orders, which it logs and omits.
     RdpAccountant([1.25]).compose(PoissonSampledDpEvent(0.3, GaussianDpEvent(1.0)))
     assert "failed to converge" in caplog.text
     caplog.clear()
@@ -149,7 +149,7 @@ def test_sampling_without_replacement_agrees_with_the_rdp_accountant() -> None:
     event = SampledWithoutReplacementDpEvent(1000, 50, GaussianDpEvent(2.0))
     assert report.epsilon == pytest.approx(RdpAccountant(SAMPLED_ORDERS, REPLACE).compose(event, 50).get_epsilon(1e-6))
     assert (report.adjacency, report.trust_model) == ("replace-one", "central")
-    # Only the losses of the rounds in which the client takes part are known.
+    # Only the losses of rounds in which the client takes part are known.
     few = report.account("pld").bound.details["participations"]
     assert few < 20
     assert report.epsilon_by("pld") == gaussian_privacy(2.0, "replace-one", "central").report(5e-7, rounds=few).epsilon_by("pld")

@@ -37,7 +37,7 @@ def test_add_or_remove_one_counts_twice_towards_replace_one_rounded_up(epsilon: 
 
 
 def test_two_neighbours_of_a_tight_mechanism_attain_what_is_counted() -> None:
-    # Two inputs are each (e, d)-close to a third in both directions: the mass beyond e^(2 e) is at most (1 + e^e) d.
+    # If two inputs are each (e, d)-close to a third input in both directions, the mass beyond e^(2 e) is at most (1 + e^e) d.
     epsilon, delta = math.log(2), Fraction(1, 100)
     factor = Fraction(2)
     present = Fraction(1, 10)

@@ -1,4 +1,4 @@
-"""Parts of an error, over clients and over rounds."""
+"""Tests of the parts of an error, over clients and over rounds."""
 
 import math
 from dataclasses import replace

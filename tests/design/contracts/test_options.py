@@ -1,4 +1,4 @@
-"""Parameters are fields.
+"""Tests of parameters, which are fields.
 
 Points under test: a single declaration gives the range check, the option, and the mechanism's values.
 """

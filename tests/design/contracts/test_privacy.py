@@ -82,7 +82,8 @@ def test_the_question_reaches_every_account_and_the_report() -> None:
 
     sampling = FixedSizeSampling(10, 3)
     report = Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-3, "replace-one", 5, sampling)
-    # The report compares the sample with all clients, and with the four of five rounds that a client exceeds with probability .00243.
+    # The report compares rounds with all clients, and four of five rounds, which a client's number of rounds exceeds with probability
+    # .00243.
     assert asked == [(1e-3, 5, sampling), (1e-3, 5, None)]
     asked.clear()
     Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-2, "replace-one", 5, sampling)
@@ -176,8 +177,8 @@ def test_what_holds_at_delta_zero_counts_all_rounds() -> None:
 
 @pytest.mark.parametrize(("rounds", "probability", "delta"), [(4, 0.3, 0.02), (10, 0.1, 0.05), (12, 0.5, 1e-2)])
 def test_what_the_rounds_of_a_client_reveal_is_no_less_than_the_truth(rounds: int, probability: float, delta: float) -> None:
-    # Randomised response tells in each round whether the client is present: the number of answers yes determines the exact divergence of
-    # all rounds.
+    # Randomised response answers in each round whether the client is present, and the number of yes answers determines the exact divergence
+    # of all rounds.
     epsilon = 3.0
     there = math.exp(epsilon) / (1 + math.exp(epsilon))
     sampled = probability * there + (1 - probability) * (1 - there)

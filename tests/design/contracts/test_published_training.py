@@ -27,7 +27,7 @@ def epsilon(multiplier: float, sampling: Sampling, account: str, sensitivity: fl
     [(0.5, "rdp", 8.35), (0.6, "rdp", 4.60), (0.5, "rdp-classic", 9.40), (0.6, "rdp-classic", 5.37)],
 )
 def test_published_figures_of_poisson_sampling(multiplier: float, account: str, expected: float) -> None:
-    # The paper states "roughly" 10 and 5: the older conversion comes closest.
+    # The paper states "roughly" 10 and 5, to which the older conversion is closest.
     assert round(epsilon(multiplier, POISSON, account), 2) == expected
 
 
@@ -42,7 +42,7 @@ def test_dp_accounting_agrees_at_the_same_orders() -> None:
 def test_privacy_losses_are_below_and_batches_of_a_fixed_size_above(multiplier: float, few: tuple[float, float]) -> None:
     poisson = epsilon(multiplier, POISSON, "rdp")
     assert epsilon(multiplier, POISSON, "pld") < poisson < epsilon(multiplier, FIXED, "rdp")
-    # Replaced updates may be two clip norms apart: the proven figure counts at most 17 rounds without sampling.
+    # Replaced updates may be two clip norms apart, and the proven figure counts at most 17 rounds without sampling.
     stated = [epsilon(multiplier, FIXED, account, 2.0) for account in ("pld", "rdp")]
     assert stated == pytest.approx(few, abs=0.1)
     own = gaussian_privacy(multiplier / 2).report(0.5 / POPULATION, rounds=17)

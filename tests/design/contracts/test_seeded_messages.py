@@ -32,7 +32,7 @@ VALUE, VECTOR = 0.3, np.array([0.4, -0.2, 0.1])
 DELTA = 1e-5
 
 
-# A mechanism, and two clients' messages for the value or vector above with seed 11.
+# Mechanisms, each with two clients' messages for VALUE or VECTOR with seed 11.
 CASES: dict[str, tuple[Mechanism, list[Any]]] = {
     "table": (TableMeanMechanism(generalised_randomised_response(3.0, 3)), [2, 0]),
     "CLDP, one bit": (CLDPMechanism(1.0), [1, 0]),

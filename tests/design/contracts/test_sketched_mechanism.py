@@ -34,15 +34,15 @@ def test_sketches_are_clipped_no_more_often_than_stated(sketch: Any) -> None:
     for clip in (3.15, 3.3, 3.6):
         bound = replace(mechanism, sketch_clip=clip).clipping_probability
         assert np.mean(lengths > clip) <= bound + 5 * math.sqrt(bound / rounds)
-    # Chebyshev's inequality: the variance 2/m over the square of 1.1**2 - 1.
+    # Chebyshev's inequality divides the variance 2/m by the square of 1.1**2 - 1.
     assert mechanism.clipping_probability == pytest.approx(2 / 400 / 0.21**2, rel=1e-12)
     assert made(sketch_clip=3.0).clipping_probability == made(sketch_clip=0.1).clipping_probability == 1.0
-    # Some sketches are clipped: the share longer than 1.05 times the vector is about 2(1 - Phi(1.5)) / 2.
+    # Some sketches are clipped, as the share longer than 1.05 times the vector is about 2(1 - Phi(1.5)) / 2.
     assert 0.01 < np.mean(lengths > 3.15) < 0.2
 
 
 def test_the_clip_must_follow_the_scale_of_the_rows() -> None:
-    # Sketches whose rows are scaled by 1/t are half as long for t = 4: clipping to half the norm changes nothing.
+    # Sketches whose rows are scaled by 1/t are half as long for t = 4, so clipping to half the norm has the same effect.
     scaled = CountMeanSketch(800, 4, 100, seed=1, scaling="mean")
     follows, does_not = made(sketch=scaled, sketch_clip=3.3 * scaled.length_factor), made(sketch=scaled)
     for name in ("clipping_probability", "bias_bound", "worst_shared_variance", "worst_variance"):
@@ -62,7 +62,7 @@ def test_what_compression_costs_is_common_to_all_clients() -> None:
     assert MECHANISM.worst_shared_variance == pytest.approx(799 / 400 * 9, rel=1e-14)
     assert MECHANISM.shared_variance(mean) == pytest.approx(799 / 400 * float(mean @ mean), rel=1e-14)
     vectors = np.stack([BALL.clip_norm * np.eye(800)[0], -BALL.clip_norm * np.eye(800)[0]])
-    # Vectors that cancel out lose nothing to compression, equal vectors the most; vectors outside the ball count as clipped.
+    # Vectors that cancel out have no compression error, and equal vectors the largest; vectors outside the ball count as clipped.
     assert MECHANISM.error(vectors).shared == 0.0
     assert MECHANISM.error(np.tile(9 * vectors[:1], (5, 1))).shared == pytest.approx(MECHANISM.error().shared, rel=1e-14)
     layers = LayeredSketch((CountMeanSketch(700, 1, 70, seed=1), CountMeanSketch(100, 1, 100, seed=2)))

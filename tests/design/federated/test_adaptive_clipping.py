@@ -91,8 +91,8 @@ def test_sum_and_count_together_are_the_composition_of_both(adjacency: str, sens
 
 
 def test_no_pair_of_neighbours_moves_the_pair_by_more() -> None:
-    # The test computes scaled distances of vectors of norm at most 2, clipped to 1, with their bits counted as b - 1/2, for added and
-    # replaced clients.
+    # The test computes scaled distances for added and replaced clients. Vectors have a norm of at most 2 and are clipped to 1, and their
+    # bits b count as b - 1/2.
     rng = np.random.default_rng(0)
     sum_noise, count_noise = 0.7, 0.4
     vectors = rng.standard_normal((400, 2))

@@ -1,6 +1,6 @@
 """Clients that replay a history have exactly the server's model.
 
-After a loss or damage, clients have it, too, or detect that they do not.
+After a loss or damage, clients have the model, too, or detect that they do not.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ OPTIMISERS: list[ServerOptimiser] = [ServerSGD(0.3), ServerSGD(0.3, momentum=0.9
 
 
 def decode(message: bytes) -> np.ndarray:
-    """Return numbers that depend on every bit of the message only: a stand-in for a coder."""
+    """Return numbers that depend on every bit of the message, as a stand-in for a coder."""
     return np.frombuffer(hashlib.shake_128(message).digest(4 * DIMENSION), dtype="<i4") / 2.0**31
 
 

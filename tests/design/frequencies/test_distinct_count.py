@@ -98,7 +98,7 @@ def test_the_bound_fails_as_rarely_as_it_says(distinct: int, buckets: int) -> No
 def test_more_privacy_than_noise_can_be_told_from() -> None:
     tiny = DistinctCount(categories=100, clients=10**7, buckets=16, epsilon=1e-4)
     assert 0 < tiny.contrast <= math.tanh(5e-5)
-    # Half of the bits are 1, so the count says nothing about the number of items.
+    # Half of the bits are 1, so the count contains no information on the number of items.
     assert tiny.estimate(np.arange(16) % 2).upper == 100
     assert DistinctCount(categories=100, clients=1, buckets=16, epsilon=20.0).contrast == pytest.approx(1, abs=1e-8)
 

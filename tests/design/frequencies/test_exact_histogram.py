@@ -2,7 +2,8 @@
 
 Points under test: masks and drop-outs for both codes, no claim of privacy, and refusals.
 
-Codes of items: sums modulo M decode exactly, also after drop-outs; columns equal those of the matrix; refusals.
+Sums of codes of items modulo M decode exactly, also after drop-outs. ¶ Columns equal the columns of the matrix, and bad arguments are
+refused.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Items that exceed the noise.
 
-Points under test: an item without holders does so as rarely as stated, and a frequent item does.
+Points under test: an item without holders exceeds the noise as rarely as stated, and a frequent item exceeds it.
 """
 
 import math
@@ -33,7 +33,7 @@ def test_false_positives_are_as_rare_as_stated(name: str) -> None:
     counts = [estimated(mechanism, items, seed).exceeds_noise(0.5)[1:-1].sum() for seed in range(ROUNDS)]
     rate = np.sum(counts) / (ROUNDS * CATEGORIES)
     deviation = 5 * math.sqrt(0.01 / (ROUNDS * CATEGORIES))
-    # Clients of an item's own block support it less often, so the variance here is below the bound for blocks.
+    # Clients of an item's own block support it less often, so this variance is below the bound for blocks.
     least = 0.008 if getattr(mechanism, "blocks", 1) == 1 else 0.0
     assert least - deviation <= rate <= 0.0105 + deviation
 

@@ -1,6 +1,6 @@
 """Tests of sketches of items.
 
-Points under test: no bias over all hash functions of a small domain, and the worst pair of items by enumeration.
+Points under test: estimates have no bias over all hash functions of a small domain, and enumeration confirms the worst pair of items.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Exact privacy, bias and variance of every local frequency oracle.
 
-The numbers come from message laws on small domains.
+The tests enumerate the laws of messages on small domains.
 """
 
 import math

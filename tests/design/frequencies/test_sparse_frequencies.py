@@ -102,7 +102,7 @@ def test_messages_and_guarantee_are_those_of_the_dense_mechanism() -> None:
 
 
 def test_nothing_but_noise_is_nothing() -> None:
-    # With as many items as categories the threshold is 0; with few, the threshold is above the noise.
+    # With as many items as categories the threshold is 0; with few items, it is above the noise.
     assert made(distinct=1).threshold > made(distinct=100).threshold > 0
     direct = ItemSketch(4, 1, 4, signed=False)
     assert SparseFrequencies(direct, 10, steps=1, local_sigma=1.0, delta=1e-5, distinct_items=4).threshold == 0

@@ -62,7 +62,7 @@ def test_the_level_makes_the_mean_of_all_scores_one_and_is_for_items_with_few_su
     levels = calibrating_levels(scores, counts, counts > 50)
     assert np.unique(levels[:50]) == 1
     assert np.mean(scores / levels) == pytest.approx(1, abs=1e-3)
-    # Items that do not exceed the noise are part of it, however many clients support them.
+    # The level includes items that do not exceed the noise, with any number of supporters.
     assert np.unique(calibrating_levels(scores, counts, np.zeros(1000, dtype=bool))).size == 1
 
 

@@ -86,7 +86,7 @@ def test_messages_are_drawn_with_the_stated_probabilities(norm: float) -> None:
         messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(11))
         expected = clients * message_probabilities(mechanism, vector)
         histogram = mechanism.aggregate(messages)
-        # Each of at most 16 cells is within 5 sigma: a false alarm in 100 000 seeds.
+        # Each of at most 16 cells is within 5 sigma, with a false alarm in 100 000 seeds.
         assert (np.abs(histogram - expected) <= 5 * np.sqrt(expected)).all()
 
 
@@ -96,7 +96,7 @@ def test_the_closed_law_for_l2_is_that_of_the_published_sampler(dimension: int) 
     rng, draws = np.random.default_rng(3), 200_000
     vector = rng.normal(size=dimension)
     vector *= 0.8 / np.linalg.norm(vector)
-    # The published sampler rounds to the sphere, chooses a half of it, draws a point there, and quantises the point to an axis.
+    # The published sampler rounds to the sphere, chooses a half of it, draws a point of this half, and quantises the point to an axis.
     side = np.where(rng.random(draws) < (1 + 0.8) / 2, 1.0, -1.0)
     side *= np.where(rng.random(draws) < math.exp(1.5) / (math.exp(1.5) + 1), 1.0, -1.0)
     points = rng.normal(size=(draws, dimension))
@@ -111,7 +111,7 @@ def test_the_closed_law_for_l2_is_that_of_the_published_sampler(dimension: int) 
     bit = (points[np.arange(draws), index] > 0) == kept
     histogram = mechanism.aggregate(2 * index + bit)
     expected = draws * message_probabilities(mechanism, vector)
-    # Each of at most 12 cells is within 5 sigma: a false alarm in 100 000 seeds.
+    # Each of at most 12 cells is within 5 sigma, with a false alarm in 100 000 seeds.
     assert (np.abs(histogram - expected) <= 5 * np.sqrt(expected)).all()
 
 
@@ -183,7 +183,7 @@ def test_two_draws_are_drawn_with_the_stated_probabilities() -> None:
         assert messages.shape == (clients, 2)
         counts = np.bincount(messages @ [4, 1], minlength=16)
         expected = clients * several_draws_law(mechanism, vector).ravel()
-        # Each of 16 cells is within 5 sigma: a false alarm in 100 000 seeds.
+        # Each of 16 cells is within 5 sigma, with a false alarm in 100 000 seeds.
         assert (np.abs(counts - expected) <= 5 * np.sqrt(expected)).all()
 
 

@@ -1,8 +1,9 @@
 """Tests of SQKR.
 
-Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
+Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma, a false alarm below 1e-6 per
+test).
 
-Kerdock's frame: its bases are mutually unbiased, and every vector, even the worst, has small coefficients.
+The bases of Kerdock's frame are mutually unbiased, and every vector, even the worst, has small coefficients.
 """
 
 import itertools
@@ -107,7 +108,7 @@ def test_messages_of_many_dimensions_are_unbiased_and_vary_as_stated() -> None:
     messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(2))
     variance = float(mechanism.variance(vector[None, :])[0])
     errors = np.array([mechanism.decode(mechanism.aggregate(part), 100) - vector for part in np.split(messages, 100)])
-    # The sum has about 20 * 100 squares of equal variance: a relative standard error of sqrt(2 / 2000) = 3.2 %.
+    # The sum has about 20 * 100 squares of equal variance, which gives a relative standard error of sqrt(2 / 2000) = 3.2 %.
     assert np.mean(np.sum(errors**2, axis=1)) == pytest.approx(variance / 100, rel=0.16)
     deviations = errors.mean(axis=0) / errors.std(axis=0) * 10
     assert np.abs(deviations).max() < 6
@@ -123,7 +124,7 @@ def test_the_published_error_of_one_bit_without_privacy_is_met() -> None:
     assert predicted * clients / 10_000 == pytest.approx(0.0693, abs=5e-5)
     assert mechanism.variance(vectors).sum() / clients**2 == pytest.approx(predicted, rel=1e-9)
     estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(4))), clients)
-    # The error is about chi-square with 200 degrees of freedom: a relative standard deviation of 10 %.
+    # The error is about chi-square with 200 degrees of freedom, which has a relative standard deviation of 10 %.
     assert np.sum((estimate - vectors.mean(axis=0)) ** 2) == pytest.approx(predicted, rel=0.5)
 
 

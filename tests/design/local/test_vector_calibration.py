@@ -1,6 +1,6 @@
 """Tables with a given vector guarantee.
 
-Requirements: on the safe side, close to the target, and equal for equivalent metrics.
+Requirements: tables are on the safe side, close to the target, and equal for equivalent metrics.
 """
 
 import math
@@ -75,16 +75,16 @@ def test_rounds_share_the_budget() -> None:
 
 
 def test_l1_and_l2_metric_tables_are_the_same_tables() -> None:
-    # The design constrains neighbours only, by epsilon / (B - 1)^p: the same table has two epsilons, and both give the same result for a
-    # target.
+    # The design constrains only neighbours, by epsilon / (B - 1)^p. So the same table has an epsilon for each of two metrics, and both
+    # metrics give the same result for a target.
     first, second = (calibrate_vector_table(1.5, 0.0, NormBall(4, 2.0), 2, 2, metric) for metric in ("l1", "l2"))
     assert second.table.epsilon == pytest.approx(3 * first.table.epsilon, rel=1e-5)
     np.testing.assert_allclose(second.table.probabilities, first.table.probabilities, atol=1e-4)
 
 
 def test_without_a_metric_letters_are_searched_for_where_a_pure_budget_ends() -> None:
-    # Near rows differ by less than the table's epsilon, depending on its letters: letters for another epsilon had 16 times the variance
-    # within the same budget.
+    # Neighbouring rows differ by less than the table's epsilon, depending on the letters; letters for another epsilon can have 16 times the
+    # variance within the same budget.
     ball = NormBall(16, 1.0)
     other = VectorTableMechanism(design_mvu(0.4, 4, 2), ball, delta=0.0)
     assert other.guarantee.epsilon <= 1.0
@@ -180,7 +180,7 @@ def test_one_bit_has_the_least_reach_that_the_account_allows() -> None:
         divergences = vector_divergences(np.stack([1 - upper, upper], axis=1), DEFAULT_ORDERS, 32, 2.0, mechanism.input_distance)
         return RenyiCurve(DEFAULT_ORDERS, divergences).epsilon(1e-5).epsilon
 
-    # The epsilon falls with the letters' reach: the search meets the least reach up to a relative error of 1e-5.
+    # The epsilon falls with the letters' reach, and the search attains the least reach up to a relative error of 1e-5.
     outermost = float(mechanism.table.alphabet[1])
     assert epsilon(outermost * (1 + 1e-5) - 1) < 2.0 < epsilon(outermost * (1 - 1e-5) - 1)
 

@@ -95,7 +95,7 @@ def test_laplace_divergences_against_fifty_digits(shift: float, order: float) ->
 def test_no_allocation_of_a_distance_reveals_more_than_the_bound(norm: float, epsilon: float) -> None:
     rng, dimension = np.random.default_rng(9), 7
     bound = laplace_vector_divergences(epsilon, dimension, norm, ORDERS)
-    # The shifts have norm T = epsilon / dimension^(1 - 1/p): sparse and dense, equal and unequal.
+    # The shifts have norm T = epsilon / dimension^(1 - 1/p). They are sparse and dense, equal and unequal.
     shifts = np.abs(rng.normal(size=(60, dimension))) ** rng.choice([0.0, 0.2, 1.0, 4.0], (60, 1))
     shifts[rng.random(shifts.shape) < rng.choice([0.0, 0.5, 0.9], (60, 1))] = 0.0
     shifts[0], shifts[1] = 1.0, np.eye(dimension)[0]
@@ -157,7 +157,7 @@ def test_a_shift_of_one_coordinate_dominates_for_laplace_noise(shares: tuple[flo
     for part in parts[1:]:
         shared = shared.compose(part)
     epsilons = np.linspace(0, sensitivity, 21)
-    # Both are rounded up to a grid of 1e-4, by much less than this.
+    # Both losses are rounded up to a grid of 1e-4, by much less than the tolerance.
     assert np.all(np.array(shared.get_delta_for_epsilon(epsilons)) <= np.array(whole.get_delta_for_epsilon(epsilons)) + 1e-7)
     assert shared.get_delta_for_epsilon(1.0) < whole.get_delta_for_epsilon(1.0) - 1e-3
 

@@ -103,7 +103,8 @@ def test_no_vector_varies_more_than_the_bound(dithering: str, dimension: int, no
 
 
 def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
-    # All coordinates are equal, at the best distance from zero, or as many as the ball holds are at the best of all distances.
+    # Either all coordinates are equal, at the best distance from zero, or as many coordinates as the ball allows are at the best of all
+    # distances.
     mechanism = VectorTableMechanism(metric_table, NormBall(12, 2.0))
     sizes = np.linspace(-1, 1, 4001)[:, None]
     flat = [mechanism.variance(np.where(np.arange(12) < k, 1 / math.sqrt(k), 0.0) * sizes).max() for k in range(1, 13)]
@@ -111,7 +112,7 @@ def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
 
 
 class OneWordEach(WordSource):
-    """Source that gives every vector the same word."""
+    """Source of random words that gives every vector the same word."""
 
     def __init__(self, word: int, vectors: int) -> None:
         self.word, self.vectors = word, vectors
@@ -124,7 +125,7 @@ class OneWordEach(WordSource):
 def exact_outputs(mechanism: VectorTableMechanism, vectors: np.ndarray) -> np.ndarray:
     """Return the exact message laws of two coordinates on the grid's quarter steps, flattened."""
     rows = mechanism.table.probabilities
-    # A word's upper 53 bits are the uniform number: the middle of each cell, which contains no breakpoint.
+    # The upper 53 bits of each word are the uniform number in the middle of a cell, which contains no breakpoint.
     shares = []
     for cell in range(8):
         first, second = mechanism._dithered_rows(vectors, OneWordEach((2 * cell + 1) << 60, len(vectors))).T

@@ -95,7 +95,7 @@ def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.Monk
     monkeypatch.setattr(binomial_noise, "LARGEST_PART", 7)
     check_distribution(sample_poisson(30, DRAWS, words()), 0, scipy.stats.poisson.pmf(np.arange(100), 30))
     check_distribution(sample_skellam(30, DRAWS, words()), -60, scipy.stats.skellam.pmf(np.arange(-60, 61), 15, 15))
-    # 150 trials of probability 1/3 have the variance 100/3, that of five parts of 30 trials; with 151 trials, a part has 31.
+    # 150 trials of probability 1/3 have the variance 100/3, like five parts of 30 trials; with 151 trials, one part has 31 trials.
     check_distribution(sample_binomial(151, Fraction(1, 3), DRAWS, words()), 0, scipy.stats.binom.pmf(np.arange(152), 151, 1 / 3))
 
 

@@ -116,7 +116,7 @@ def curve_and_reference(request: pytest.FixtureRequest) -> tuple[Curve, Referenc
 
 
 class Script:
-    """Source of given words, and then of zeros, which select the mode's brick."""
+    """Source that returns given words, and then zeros, which select the mode's brick."""
 
     def __init__(self, *answers: list[int]) -> None:
         self.answers = [np.array(answer, dtype=np.uint64) for answer in answers]
@@ -222,7 +222,7 @@ def test_every_wedge_is_decided_as_in_60_digits(curve_and_reference: tuple[Curve
                 bricks.append(brick)
                 offsets.append(offset)
                 uniforms.append(uniform)
-                # Words after the script are zero: U is exactly `uniform` / 2**64.
+                # Words after the script are zero, so U is exactly `uniform` / 2**64.
                 expected.append(point if uniform < threshold else int(cover.starts[0]))
     drawn = draw(sampler, np.array(bricks, dtype=np.int64), offsets, uniforms)
     assert drawn.tolist() == expected
@@ -265,7 +265,7 @@ def check_tail(curve: Curve, reference: Reference, shell: int, *, left: bool) ->
     nearest = int(mpmath.floor(threshold))
     side = offset + (2**63 if left else 0)
     for uniform in (nearest - 1, nearest, nearest + 1, nearest // 2, 2**63):
-        # Words after the script are zero: U is exactly uniform / 2**64. U = 0 would need as many words as f has leading zeros.
+        # Words after the script are zero, so U is exactly uniform / 2**64. U = 0 would need as many words as f has leading zeros.
         if 0 < uniform < 2**64:
             drawn = draw(sampler, np.array([cover.wedges]), [0], [side, *zeros], *further, [uniform])
             assert drawn.tolist() == [point if uniform < threshold else int(cover.starts[0])]
@@ -280,7 +280,7 @@ def test_an_empty_brick_is_drawn_again() -> None:
 
 @pytest.mark.parametrize(("sigma", "brick_bits"), [(Fraction(2), 8), (Fraction(5, 2), 7), (Fraction(70), 10), (Fraction(150), 11)])
 def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Fraction, brick_bits: int) -> None:
-    # Each word matters by its brick, the point within the brick, and 6 bits of U: points are kept in proportion to the curve's height.
+    # A word determines its brick, the point within the brick, and 6 bits of U, so that points are kept in proportion to the curve's height.
     curve, reference = gaussian(sigma)
     sampler = ExactSampler(curve, brick_bits)
     cover = sampler.cover
@@ -291,7 +291,7 @@ def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Frac
         drawn = sampler.draw(len(first), Script(first, [uniform << 58] * ((cover.wedges - cover.rectangles) * width)))
         for point, count in zip(*np.unique(drawn, return_counts=True), strict=True):
             counts[int(point)] = counts.get(int(point), 0) + int(count)
-    del counts[int(cover.starts[0])]  # The count of rejected points
+    del counts[int(cover.starts[0])]  # The following number counts rejected points.
     assert set(range(cover.left + 1, cover.right)) - counts.keys() <= {int(cover.starts[0])}
     with mpmath.workdps(60):
         for point, count in counts.items():

@@ -15,7 +15,7 @@ from quietbits.design.noise.random_words import WordSource, secure_words, seeded
 
 
 class GivenWords(WordSource):
-    """Source of rows of a table of words, for the columns that are still undecided."""
+    """Source that returns rows of a table of words, for the columns that are still undecided."""
 
     def __init__(self, table: WordArray) -> None:
         self.rows = iter(table)

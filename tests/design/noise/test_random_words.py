@@ -38,7 +38,7 @@ FALSE_ALARM = 1e-9
 
 
 class Script(WordSource):
-    """Source of given words."""
+    """Source of random words that returns a given list of words."""
 
     def __init__(self, *answers: list[int]) -> None:
         self.answers = list(answers)
@@ -87,7 +87,7 @@ def test_secure_draws_follow_their_distributions(draw: str, law: Any) -> None:
     assert draws.shape == (1000, 1000)
     assert draws.dtype == np.float64
     assert chi_square_p(draws, law.ppf) > FALSE_ALARM
-    # The upper tail is checked, too: of 10**6 draws, about 1000 are in this thousandth.
+    # The check includes the upper tail: of 10**6 draws, about 1000 are in this thousandth.
     tail = draws[draws > law.isf(1e-3)]
     assert stats.binomtest(len(tail), 10**6, 1e-3).pvalue > FALSE_ALARM
     assert chi_square_p(law.sf(tail) * 1e3, stats.uniform.ppf, cells=10) > FALSE_ALARM
@@ -104,7 +104,7 @@ def test_secure_integers_are_uniform(high: int) -> None:
 
 
 def test_large_secure_integers_are_uniform() -> None:
-    # A quarter of all words is redrawn: the plain remainder would draw the first third half of the time.
+    # A quarter of all words is redrawn, as the plain remainder would draw the first third half of the time.
     high = 3 * 2**61
     draws = secure_words.integers(high, 10**6)
     assert 0 <= draws.min() <= draws.max() < high
@@ -169,7 +169,7 @@ def test_draws_have_the_shape_that_was_asked_for(source: WordSource, shape: Any,
         assert np.shape(drawn) == expected
 
 
-# Tests that secure words are used once
+# Tests of the single use of secure words
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The coder: importance weights, drawn indices, bias, and groups.
+"""Tests of the coder: importance weights, drawn indices, bias, and groups.
 
 Random checks state their false-alarm probability.
 """
@@ -137,7 +137,7 @@ def test_the_law_of_two_samples_by_direct_integration() -> None:
 
 
 def test_compression_by_parts_is_the_joint_coder_on_product_samples() -> None:
-    # Theorem 3, by enumeration: one coder on all pairs of the groups' samples has the product of the groups' distributions.
+    # Theorem 3 holds by enumeration: one coder on all pairs of the groups' samples has the product of the groups' distributions.
     layout, mean, seed = GroupLayout(sizes=(2, 1), group_bits=(2, 3)), np.array([0.4, -0.9, 0.6]), 17
     first, second = layout.slices()
     parts = index_distribution(mean[first], 2, seed, group=0), index_distribution(mean[second], 3, seed, group=1)

@@ -1,4 +1,4 @@
-"""The mechanism: messages of the stated length, and estimates with the stated errors."""
+"""Tests of the mechanism: messages have the stated length, and estimates the stated errors."""
 
 import inspect
 import itertools
@@ -80,7 +80,7 @@ def test_clients_draw_their_seeds_and_nobody_else_can() -> None:
 
 
 def test_a_seed_that_the_server_chose_would_tell_on_the_client() -> None:
-    # One bit tells the sign of half a sigma: the check is the total variation between the two distributions of the index.
+    # One bit shows the sign of half a sigma; the check is the total variation between the two distributions of the index.
     def variation(seed: int) -> float:
         return float(np.abs(index_distribution([0.5], 1, seed) - index_distribution([-0.5], 1, seed)).sum() / 2)
 
@@ -96,7 +96,7 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
     vectors = np.tile(vector, (clients, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(5))
     decoded = np.array([mechanism.aggregate(row[None]) for row in messages])
-    # Each of seven numbers is within 5 standard errors: a chance below 1e-6.
+    # Each of seven numbers is within 5 standard errors, except with a chance below 1e-6.
     errors = ((decoded - vector) ** 2).sum(axis=1)
     assert abs(errors.mean() - mechanism.variance(vectors[:1])[0]) < 5 * errors.std() / math.sqrt(clients)
     spread = decoded.std(axis=0) / math.sqrt(clients)

@@ -74,7 +74,7 @@ def test_the_conservative_variant_costs_a_third_to_twice(setting: PublishedSetti
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: PublishedSetting) -> None:
-    # These accounts take other clients' messages for samples of the prior; the published claim is unproven even then.
+    # These accounts treat other clients' messages as samples of the prior; the published claim is unproven even under this assumption.
     report = dp_rec_account(setting.clip_ratio, *budget(setting, 60), adjacency="add-or-remove-one")
     assert (report.privacy.adjacency, report.privacy.trust_model) == ("add-or-remove-one", "central")
     assert math.isinf(report.epsilon)
@@ -125,7 +125,7 @@ def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> No
 
 
 def test_a_second_sampling_is_refused() -> None:
-    # DP-REC samples clients itself: counting a second sampling gave 4.4 instead of 14.3.
+    # DP-REC samples clients itself, and counting a second sampling once gave 4.4 instead of 14.3.
     with pytest.raises(ValueError, match="sampling must be left out for dp-rec, whose clients are drawn with replacement, got '10 of 100"):
         quietbits.account(
             "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, index_bits=42, sampling=FixedSizeSampling(100, 10)
@@ -148,7 +148,7 @@ def two_normals(clip_ratio: float, population: int, epsilon: float) -> float:
     return float(np.maximum(excess, 0.0).sum() * step)
 
 
-# All other clients are at -c, with one draw: the accounts for prior samples claim less than the realised delta.
+# All other clients are at -c, with one draw, so the accounts for prior samples claim less than the realised delta.
 @pytest.mark.parametrize(
     ("account", "clip_ratio", "population", "bits", "delta", "claimed", "realised"),
     [("published", 0.545, 10, 60, 1e-5, 0.968, 1.367), ("conservative", 1.41, 1000, 80, 1e-8, 5.526, 6.406)],

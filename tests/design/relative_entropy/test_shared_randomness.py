@@ -77,7 +77,7 @@ def test_any_vector_is_made_without_those_before(dimension: int) -> None:
 def test_seeds_streams_and_vectors_differ() -> None:
     vectors = [SharedNormals(seed, 50, stream).vector(index) for seed in (0, 1) for stream in (0, 1) for index in (0, 1)]
     correlations = np.corrcoef(vectors)[np.triu_indices(8, 1)]
-    # Each of the 28 correlations has 50 numbers: the largest exceeds 0.75 with a chance below 1e-8.
+    # Each of the 28 correlations has 50 numbers, so the largest exceeds 0.75 with a chance below 1e-8.
     assert np.abs(correlations).max() < 0.75
 
 

@@ -2,7 +2,7 @@
 
 Chi-square tests have a false-alarm chance of 1e-6.
 
-Costs of masks: against the masks that a sum really expands, and the paper's rule.
+Costs of masks agree with the masks that a sum really expands, and with the paper's rule.
 """
 
 import itertools
@@ -168,7 +168,7 @@ def test_a_message_that_comes_late_stays_masked(values: list[int]) -> None:
         session = SecureSum(3, 40, 3, threshold=1).session(rng)
         messages = session.mask(0, vectors)
         for client in range(2):
-            # A client with a higher number subtracts the pair mask, one with a lower number adds it.
+            # The client with the higher number subtracts the pair mask, and the client with the lower number adds it.
             pair = session.masks.pair_mask(client, 2)
             messages[2] = modular_add(messages[2], pair, 3)
             messages[client] = modular_subtract(messages[client], pair, 3)
@@ -410,7 +410,7 @@ def test_messages_have_one_row_for_each_client(shape: tuple[int, ...]) -> None:
 def test_a_missing_client_needs_as_many_neighbours_as_one_that_remains() -> None:
     session = SecureSum(12, 1, 7, neighbours=4, threshold=2).session(np.random.default_rng(0))
     ring, messages = session.graph.order, session.mask(0, np.zeros((12, 1), dtype=int))
-    # The five missing clients are neighbours on the ring: the two at either end have two neighbours left, the next two have one, and the
+    # The five missing clients are neighbours on the ring. The outer two clients have two neighbours left, the next two have one, and the
     # middle client has none.
     session.receive(ring[5:], messages[ring[5:]])
     fewest = min(ring[[1, 3]].tolist())
@@ -445,7 +445,7 @@ def test_the_papers_rule() -> None:
 
 
 def test_the_rule_is_that_of_masks_with_log_n_neighbours() -> None:
-    # Each client has 4 log2(n) neighbours, and its own mask, which the paper's rule leaves out.
+    # Each client has 4 log2(n) neighbours, and its own mask, which the paper's rule omits.
     costs = []
     for clients in (128, 1024, 8192):
         length = round(2**20 / rate_at_equal_cost(clients, 128))

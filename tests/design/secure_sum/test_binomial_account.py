@@ -35,7 +35,7 @@ ACCOUNTS = ("theorem-1", "exact", "rdp", "near-gaussian")
 
 
 def epsilons(report: AccountReport) -> tuple[float, ...]:
-    """Return epsilon by the theorem, exactly, and by Rényi divergences."""
+    """Return the epsilons of three accounts: theorem 1, the exact account, and Rényi divergences."""
     return tuple(report.epsilon_by(name) for name in ACCOUNTS[:3])
 
 
@@ -273,12 +273,12 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
     account = binomial_account(*arguments)
     theorem = account.privacy.account("theorem-1")
-    # The theorem is stated as published, and contradicted: its own epsilon has a delta of 0.76.
+    # The account states the theorem as published. Exact losses contradict it: its own epsilon has a delta of 0.76.
     assert theorem.bound.epsilon == binomial_theorem_epsilon(*arguments) == pytest.approx(186.1, abs=0.05)
     assert theorem.bound.details["doubtful"]
     assert not theorem.proven
     assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
-    # Earlier accounts stated this epsilon as the guarantee, before they distinguished proven bounds.
+    # The account must not state this epsilon as the guarantee, as no proof covers it.
     assert account.epsilon >= 297.3
     assert account.epsilon == account.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
     assert account.privacy.guarantee.epsilon == account.epsilon
@@ -308,7 +308,7 @@ def test_a_sampled_round_by_enumeration() -> None:
     def largest(epsilon: float) -> float:
         return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
 
-    # The account is exact: the claim holds, and a slightly smaller epsilon would not.
+    # The account is exact, so the claim holds, and a slightly smaller epsilon would not.
     assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
     assert account.epsilon == exact < account.epsilon_by("rdp")
 
@@ -320,7 +320,7 @@ def test_sampled_rounds_by_the_theorem() -> None:
     single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
     composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
     assert account.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
-    # Only the rounds in which the client takes part count for these accounts: more than 8 with probability 2e-7.
+    # Only rounds in which the client takes part count for these accounts; there are more than 8 with probability 2e-7.
     own = binomial_account(*arguments, 5e-7, likely_participations(0.01, 100, 5e-7))
     for name in ("exact", "rdp"):
         assert account.epsilon_by(name) == own.epsilon_by(name)
@@ -336,8 +336,8 @@ def test_sampled_rounds_by_the_theorem() -> None:
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.1, 1), (0.1, 4), (0.5, 4)])
 def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: int) -> None:
-    # The exact losses are composed in either direction: a vector that is present with probability q, shifted by 20, against an absent
-    # vector.
+    # The exact losses are composed in either direction between an absent vector and a vector, shifted by 20, that is present with
+    # probability q.
     trials, shift, delta = 6000, 20, 1e-5
     masses = shifted_binomial_pmf(trials)
     without = np.concatenate([masses, np.zeros(shift)])
@@ -372,7 +372,7 @@ def shifted_binomial_pmf(trials: int) -> np.ndarray:
     ],
 )
 def test_eight_logarithms_of_trials_suffice_for_one_number(epsilon: float, delta: float, exact: float, of_many: float) -> None:
-    # The table of docs/explanations/cpsgd.md: cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
+    # The numbers are those of docs/explanations/cpsgd.md for cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
     for constant, expected in ((8, exact), (64, of_many)):
         trials = math.ceil(constant * math.log(2 / delta) / epsilon**2)
         result = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")
@@ -433,7 +433,7 @@ def test_divergences_and_failures_of_all_coordinates_and_rounds_add_up(monkeypat
         return curves[-1]
 
     monkeypatch.setattr(account_module, "RenyiCurve", recorded)
-    # Whether the worst vector is one of two coordinates that move by a step, or not determined: then every shift counts.
+    # Either the worst vector moves two coordinates by a step, or it is not determined, and every shift counts.
     for probability, dimension, (l1, l2, linf), shifts, coordinates in (
         (0.5, 2, (2, math.sqrt(2), 1), [1], 2),
         (0.4, 6, (6, 4, 3), [1, 2, 3], 6),

@@ -91,7 +91,7 @@ def test_the_published_bound_is_above_the_predicted_error(dimension: int, rotate
 
 
 def test_the_bias_of_rotated_coordinates_that_are_cut_off_is_within_its_bound() -> None:
-    # Each seed's bias is known exactly: the clipped part, rotated back. Such a large delta permits clipping.
+    # Each seed's bias is known exactly, as the clipped part, rotated back. Such a large delta permits clipping.
     vectors = np.array([[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 0.5, -0.5, 0.25, 0.0, 0.0, 0.0, 0.0]])
     base = CpsgdMechanism(NormBall(8, 2.0, 1.5), clients=2, levels=5, trials=8, delta=0.999, rotated=True)
     biases, cut = [], 0
@@ -192,7 +192,7 @@ def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str
         assert largest_delta(mechanism, gaussian) <= delta
     # The theorem never counts as a guarantee.
     assert mechanism.guarantee.epsilon == min(epsilon.epsilon, math.inf if gaussian is None else gaussian)
-    # For small delta, the Rényi account is within a half of the truth: at two thirds of its epsilon the guarantee fails.
+    # For small delta, the Rényi account is at most half above the truth, as the guarantee fails at two thirds of its epsilon.
     if delta < 1e-3:
         assert largest_delta(mechanism, epsilon.epsilon / 1.5) > delta
 
@@ -202,7 +202,7 @@ def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
     mechanism = made(PAIR, probability=probability, trials=500)
     assert (mechanism.renyi_epsilon(0.3), mechanism.gaussian_epsilon(0.3)) == (None, None)
     assert largest_delta(mechanism, mechanism.theorem_epsilon(0.3)) <= 0.3
-    # The theorem holds here, but is unproven; earlier accounts took it for the guarantee.
+    # The theorem holds in this case, but is unproven, so the account must not state it as the guarantee.
     assert mechanism.guarantee.epsilon == math.inf
     assert mechanism.privacy().report(0.3).epsilon_by("theorem-1") == mechanism.theorem_epsilon(0.3)
     # With more trials, the account by Gaussian noise also applies to several clients.
@@ -214,7 +214,7 @@ def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
 
 
 def test_the_renyi_account_holds_for_two_dimensions() -> None:
-    # A single client has vectors in the plane: the law is the product of two distributions, with neighbours in many directions.
+    # A single client has vectors in the plane, so the law is the product of two distributions, with neighbours in many directions.
     mechanism = CpsgdMechanism(NormBall(2, 2.0), clients=1, levels=4, trials=700, delta=1e-3)
     epsilon = mechanism.renyi_epsilon(1e-3)
     assert epsilon is not None
@@ -337,7 +337,7 @@ def test_rounding_is_what_the_variance_counts() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 10, 1000])
 def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) -> None:
-    # A hundredth of delta covers any round that exceeds the distance; the noise has the rest.
+    # A hundredth of delta covers any round that exceeds the distance, and the remaining delta is for the noise.
     mechanism = made(ball=NormBall(300, 2.0, 2.0), trials=10**6)
     delta = 1e-6
     apart = quantised_l2_bound(mechanism.padded_dimension, mechanism.distance / mechanism.step, 0.01 * delta / rounds)
@@ -350,7 +350,7 @@ def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) ->
 
 @pytest.mark.parametrize(("trials", "word"), [(61, np.uint8), (62, np.uint16)])
 def test_messages_are_in_the_narrowest_words(trials: int, word: type) -> None:
-    # The sum has four clients' levels, from 0 to 2, and trials: up to 255 - 3, and up to 256.
+    # The sum has four clients' levels, from 0 to 2, and trials; it is at most 255 - 3, or at most 256.
     mechanism = made(levels=3, trials=trials)
     assert (mechanism.modulus <= 256) == (word is np.uint8)
     assert mechanism.encode(np.zeros((4, 5)), np.random.default_rng(0)).dtype == word
@@ -385,7 +385,7 @@ def test_one_sampled_round_is_amplified_and_several_are_not_by_divergences() -> 
         account = SAMPLED.privacy().account(name)
         everyone = account.bound(1e-4, 1, None).epsilon
         assert account.bound(1e-5, 1, sampling).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
-    # No amplification by sampling is known here: two sampled rounds have the epsilon of two rounds with all clients.
+    # No amplification by sampling is known for this account, so two sampled rounds have the epsilon of two rounds with all clients.
     divergences = SAMPLED.privacy().account("rdp")
     assert divergences.bound(1e-5, 2, sampling).epsilon == divergences.bound(1e-5, 2, None).epsilon > 0.3
 

@@ -70,7 +70,7 @@ def test_the_gaussian_reference_is_that_of_the_same_promise() -> None:
 def test_rounds_of_the_theorem_are_composed() -> None:
     single = MECHANISM.theorem_epsilon(1e-5 / 40)
     assert theorem(MECHANISM, 20) == composed_pure_epsilon(single, 20, 5e-6) < 20 * single
-    # The epsilons of this many rounds are added up.
+    # For this number of rounds, the account adds up the epsilons.
     assert theorem(MECHANISM, 10**7) == 10**7 * MECHANISM.theorem_epsilon(1e-5 / (2 * 10**7))
 
 
@@ -165,11 +165,11 @@ def test_no_other_levels_and_trials_have_a_smaller_error(
             "rdp": math.inf if by_divergences is None else by_divergences.epsilon,
             "near-gaussian": math.inf if near is None else near,
         }
-        # Earlier versions used the theorem by default, before accounts distinguished proven bounds.
+        # The default is the smaller of the proven bounds, without the theorem.
         return (min(reached.values()) if method is None else reached[method]) <= epsilon
 
     assert keeps(mechanism)
-    # The test tries all numbers of trials, each with as many levels as guarantee and bits allow: more levels have less error.
+    # The test tries all numbers of trials, each with as many levels as guarantee and bits allow, since more levels have less error.
     room = (2**bits - 1) // clients
     levels, least = 1, math.inf
     for trials in range(1, room):
@@ -219,7 +219,7 @@ def test_rounds_and_a_seed_are_passed_on() -> None:
 def test_the_adjacency_of_the_budget_is_that_of_the_mechanism() -> None:
     replaced, added = (calibrated(1000, 6, 24, Budget(1.0, 1e-5, adjacency)) for adjacency in ("replace-one", "add-or-remove-one"))
     assert (replaced.adjacency, added.adjacency) == ("replace-one", "add-or-remove-one")
-    # Neighbours are half as far apart: a quarter of the noise suffices.
+    # Neighbours are half as far apart, so a quarter of the noise suffices.
     assert added.worst_variance < 0.3 * replaced.worst_variance
 
 

@@ -60,14 +60,14 @@ def test_the_account_is_the_formula_or_less(
 
 @pytest.mark.parametrize("sigma", [0.1, 0.15, 0.25, 0.4])
 def test_noise_below_half_a_step_by_the_exact_sum(sigma: float) -> None:
-    # The bound on the norm of a rounded vector is 2.6 here, which permits whole numbers up to 2.
+    # The bound on the norm of a rounded vector is 2.6, which permits whole numbers up to 2.
     epsilon = discrete_gaussian_privacy(6, 1, 2.0, sigma, 1.0).epsilon(1e-5)
     exact = max(summed_discrete_gaussian_losses(6, sigma, shift).epsilon(1e-5) for shift in (1, 2))
     assert exact <= epsilon <= 3 * exact
 
 
 def test_next_to_no_noise_by_enumeration() -> None:
-    # The noise is a twentieth of a step: for a whole number 2 to look like 0, two of six clients must draw a 1 each.
+    # The noise is a twentieth of a step. A whole number 2 looks like 0 only if two of six clients draw a 1 each.
     value = np.arange(-4, 5)
     density = np.exp(-(value**2) / (2 * 0.05**2))
     total = functools.reduce(np.convolve, [density / density.sum()] * 6)
@@ -126,7 +126,8 @@ def test_sampling_amplifies_as_it_does_for_gaussian_noise() -> None:
 
 
 def test_a_sampled_round_by_enumeration() -> None:
-    # There is one coordinate, and noise of two clients: the mixture with the shifted noise is compared with the noise, in both directions.
+    # There is one coordinate, and noise of two clients. The test compares the mixture with the shifted noise and the noise itself, in both
+    # directions.
     clients, sigma, probability, delta = 2, 2.5, 0.3, 1e-4
     epsilon = discrete_gaussian_privacy(clients, 1, 1.0, sigma, 1.0).epsilon(delta, sampling=PoissonSampling(probability))
     value = np.arange(-120, 121)

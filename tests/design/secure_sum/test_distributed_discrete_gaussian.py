@@ -41,7 +41,7 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
     squares = np.sum(errors**2, axis=1)
     predicted = mechanism.variance(vectors).mean() / 4
-    # The prediction includes rounding errors on the Fourier rotation's padding: at most 1/4 per client, the largest f (1 - f).
+    # The prediction includes rounding errors on the Fourier rotation's padding, at most 1/4 per client, the largest f (1 - f).
     padding = 0.0 if rotation == "hadamard" else 1 / 4 / 4
     allowed = 5 * squares.std() / math.sqrt(rounds)
     assert predicted - padding - allowed < squares.mean() < predicted + allowed
@@ -50,7 +50,7 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
 
 def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
     # In one dimension the rotation is a sign. Rounding adds f (1 - f) times the squared granularity for a coordinate with a fraction f of a
-    # step: a quarter of it half-way between grid points.
+    # step. This is a quarter of the squared granularity half-way between grid points.
     mechanism = made(ball=NormBall(1, 2.0, 4.0), granularity=2.0, local_sigma=6.0)
     assert mechanism.variance([[1.0], [0.5], [2.0], [-3.0]]) == pytest.approx(36 + 4 * np.array([1 / 4, 3 / 16, 0, 1 / 4]), rel=1e-12)
 
@@ -105,12 +105,12 @@ def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most(rotation: str) ->
 
 
 def test_the_wrap_probability_by_hand() -> None:
-    # The variance adds flattened signal, rounding and noise: n = 10, r = 40, d = 8, sigma = 40; the largest squared norm is below (40 +
-    # sqrt(8))**2.
+    # The variance adds flattened signal, rounding and noise, with n = 10, r = 40, d = 8 and sigma = 40. The largest squared norm is below
+    # (40 + sqrt(8))**2.
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_sigma=40.0)
     variance = (10 * 40) ** 2 / 8 + 10 / 4 + 10 * 40**2
     assert few.wrap_probability == pytest.approx(16 * math.exp(-((512 - 10 * few.bias_bound) ** 2) / (2 * variance)), rel=1e-9)
-    # With one client and little noise, the noise has all the room above the largest coordinate.
+    # With one client and little noise, only the noise uses the range above the largest coordinate.
     sure = made(ball=NormBall(1, 2.0, 40.0), clients=1, bits=7, local_sigma=4.0)
     assert sure.wrap_probability == pytest.approx(2 * math.exp(-((64 - 40) ** 2) / 32), rel=1e-9)
     assert made(bits=1).wrap_probability == 1.0
@@ -139,7 +139,7 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adj
         for left, right in ((present, neighbour), (neighbour, present)):
             reached = np.maximum(left - math.exp(mechanism.guarantee.epsilon) * right, 0).sum()
             assert DELTA / 20 < reached <= DELTA
-    # The mechanism's sums have this law: both clients hold a vector at the edge.
+    # The mechanism's sums have this law if both clients hold a vector at the edge.
     rounds = 20_000
     sums = mechanism.encode(np.full((2 * rounds, 1), 20.0), np.random.default_rng(9)).reshape(rounds, 2).sum(axis=1) % 512
     sign = int(RandomisedHadamard(1, mechanism.rotation_seed).forward([1.0])[0])

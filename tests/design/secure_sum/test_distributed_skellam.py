@@ -48,7 +48,7 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
     squares = np.sum(errors**2, axis=1)
     predicted = mechanism.variance(vectors).mean() / 4
-    # The prediction includes rounding errors on the Fourier rotation's padding: at most 1/4 per client, the largest f (1 - f).
+    # The prediction includes rounding errors on the Fourier rotation's padding, at most 1/4 per client, the largest f (1 - f).
     padding = 0.0 if rotation == "hadamard" else 1 / 4 / 4
     allowed = 5 * squares.std() / math.sqrt(rounds)
     assert predicted - padding - allowed < squares.mean() < predicted + allowed
@@ -118,7 +118,7 @@ def test_the_wrap_probability_by_hand() -> None:
     tilts, room = np.linspace(0, 0.1, 200_001), 512 - 10 * few.bias_bound
     exponents = tilts * room - ((10 * 40) ** 2 / 8 + 10 / 4) * tilts**2 / 2 - 16_000 * (np.cosh(tilts) - 1)
     assert few.coordinate_wrap_probability == pytest.approx(2 * math.exp(-exponents.max()), rel=1e-6)
-    # With one client and little noise, the noise has all the room above the largest coordinate.
+    # With one client and little noise, only the noise uses the range above the largest coordinate.
     sure = made(ball=NormBall(1, 2.0, 40.0), clients=1, bits=7, local_variance=16.0)
     assert sure.wrap_probability == pytest.approx(2 * skellam_tail(16.0, 64 - 40), rel=1e-9)
     assert made(bits=1).wrap_probability == 1.0
@@ -153,7 +153,7 @@ def test_the_account_is_made_of_the_published_divergences(adjacency: str, clip_n
 
 
 def rounded(position: float) -> dict[int, float]:
-    """Return the law of a rounded number: both neighbours, without rejected ones."""
+    """Return the law of a rounded number, over both neighbours without rejected neighbours."""
     low = math.floor(position)
     fraction = position - low
     kept = {point: mass for point, mass in ((low, 1 - fraction), (low + 1, fraction)) if mass and point**2 <= 420}
@@ -173,7 +173,7 @@ def sum_of_two(first: float | None, second: float) -> np.ndarray:
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adjacency: str) -> None:
-    # c**2 + 1/4 + c + 1/2 at c = 20 is 420.75: rounding keeps whole numbers up to 20.
+    # The bound c**2 + 1/4 + c + 1/2 at c = 20 is 420.75, so rounding keeps whole numbers up to 20.
     mechanism = dataclasses.replace(PAIR, adjacency=adjacency)
     epsilon, orders = mechanism.guarantee.epsilon, np.array([2.0, 3.0, 6.0])
     claimed = divergences_of(mechanism, orders)

@@ -1,6 +1,6 @@
 """Mechanisms for the surviving clients.
 
-Points under test: the same messages, the guarantee of their noise alone.
+Points under test: messages stay the same, and only the survivors' noise counts for the guarantee.
 """
 
 import numpy as np

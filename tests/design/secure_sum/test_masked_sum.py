@@ -1,8 +1,8 @@
-"""A masked sum between clients that exchange letters only.
+"""A masked sum between clients that exchange only letters.
 
-Requirements: right for the survivors, and secret otherwise.
+Requirements: the sum is right for the survivors, and everything else is secret.
 
-Shares of a secret: any `threshold` shares give the secret back; fewer are consistent with every secret.
+Any `threshold` shares recover a secret; fewer shares are consistent with every secret.
 """
 
 import hashlib
@@ -171,7 +171,7 @@ def test_a_false_share_without_a_spare_client_is_refused_with_its_senders_name(k
 
 
 def test_every_other_client_may_be_replaced() -> None:
-    # Three of the seven clients give false shares of everything: four shares suffice.
+    # Three of the seven clients give only false shares, and four shares suffice.
     server, clients = opened(tuple(range(7)))
     messages = masked(server, clients, np.arange(7)[:, None])
     revealed = {number: clients[number].reveal(messages) for number in messages}
@@ -219,7 +219,7 @@ def test_a_letter_with_another_share_than_its_sender_committed_to_is_refused(kin
 
 
 def test_a_client_that_is_set_back_reveals_the_difference_of_two_sums() -> None:
-    # The documentation describes this attack: a copy of a client reveals again, with other survivors.
+    # In this attack, which the documentation describes, a copy of a client reveals again, with other survivors.
     server, clients = opened((1, 2, 3, 4, 5))
     values = np.array([[7], [1], [2], [3], [4]])
     messages = masked(server, clients, values)
@@ -252,7 +252,7 @@ def test_every_choice_of_enough_shares_gives_the_secret_back() -> None:
 
 def test_fewer_shares_than_the_threshold_fit_every_secret() -> None:
     shares = split_secret(bytes(32), shares=3, threshold=3)
-    # A third share moves two given shares to another secret: a multiple of (x - 1) (x - 2) bends the line through them.
+    # A third share turns two given shares into another secret, as a multiple of (x - 1) (x - 2) bends the line through them.
     other = 12345
     bend = other * pow(2, -1, PRIME)
     forged = (int.from_bytes(shares[2], "little") + bend * 2 * 1) % PRIME
@@ -290,7 +290,7 @@ def test_survivors_that_did_not_mask_are_refused() -> None:
     masked(server, clients, np.zeros((4, 1), dtype=int))
     with pytest.raises(ValueError, match="survivors must be among those who masked, with client 3"):
         clients[3].reveal([*NUMBERS, 5])
-    # A client that counts as gone would give its own masking key away.
+    # A client that counts as missing would reveal its own masking key.
     with pytest.raises(ValueError, match="survivors must be among those who masked, with client 17"):
         clients[17].reveal([number for number in NUMBERS if number != 17])
 
@@ -328,9 +328,9 @@ def test_keys_letters_and_shares_travel_as_hexadecimal() -> None:
 def test_sealed_content_and_commitments_are_in_the_stated_format() -> None:
     key = new_key()
     sealed = seal(key, b"content", b"purpose")
-    # A nonce of 12 bytes, the length that AES-GCM is specified for, the content, and a tag of 16 bytes.
+    # The letter has a nonce of 12 bytes, the length that AES-GCM specifies, the content, and a tag of 16 bytes.
     assert AESGCM(key).decrypt(sealed[:12], sealed[12:], b"purpose") == b"content"
-    # The purpose's length comes first: no other purpose and secret have the same text.
+    # The purpose's length comes first, so that no other purpose and secret have the same text.
     assert commitment(b"secret", b"purpose") == hashlib.sha256((7).to_bytes(8, "little") + b"purposesecret").digest()
     assert commitment(b"bc", b"a") != commitment(b"c", b"ab")
 

@@ -9,7 +9,7 @@ from quietbits.design.secure_sum.modular_arithmetic import aggregate_residues, m
 
 @pytest.mark.parametrize("modulus", [7, 256, 300, 2**40])
 def test_messages_are_reduced_unless_they_are_below_the_modulus(monkeypatch: pytest.MonkeyPatch, modulus: int) -> None:
-    # Three clients at a time.
+    # A batch has three clients.
     monkeypatch.setattr(modular_arithmetic, "MADE_TOGETHER", 6)
     inputs = np.arange(20.0).reshape(10, 2)
 

@@ -71,7 +71,7 @@ def test_vector_and_count_are_nearly_one_gaussian(adjacency: str) -> None:
     report = joint.report(1e-5, adjacency, 10)
     multiplier = combined_noise_multiplier(math.sqrt(1000) * 0.2 / factor, 8.0, adjacency)
     gaussian = gaussian_epsilon(multiplier / math.sqrt(10), 1e-5)
-    # The account sacrifices a little of the noise to round the rest, so epsilon is slightly above the Gaussian value.
+    # The account uses a little of the noise for rounding, so epsilon is slightly above the Gaussian value.
     assert gaussian < report.epsilon < 1.01 * gaussian
     assert report.epsilon < report.epsilon_by("rdp") < 1.15 * gaussian
 
@@ -87,7 +87,7 @@ def test_joint_accounts_are_above_exact_convolution() -> None:
     for name in ("rdp", "near-gaussian"):
         epsilon = report.epsilon_by(name)
         assert float(np.sum(masses * np.maximum(0.0, -np.expm1(epsilon - losses)))) <= delta
-    # The epsilon is close to the exact one.
+    # The epsilon is close to the exact value.
     assert float(np.sum(masses * np.maximum(0.0, -np.expm1(0.9 * report.epsilon - losses)))) > delta
 
 

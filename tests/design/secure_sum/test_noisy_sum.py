@@ -29,7 +29,7 @@ def test_the_account_is_above_the_truth_and_near_it(clients: int, sigma: float, 
         result = near_gaussian(clients, sigma, shift, delta)
         assert result >= truth.epsilon(delta)
         if clients * sigma**2 > 50:
-            # The account gives up a few whole numbers' worth of noise, hence the margin.
+            # The margin is for the noise of a few whole numbers that the account uses for rounding.
             assert result <= truth.epsilon(delta) * 1.06 + 1e-9
 
 
@@ -93,7 +93,7 @@ def test_a_ratio_counts_in_each_sampled_round(rounds: int) -> None:
     asked: list[tuple[float, float]] = []
     epsilon = noise.epsilon(1e-6, rounds, lambda *at: asked.append(at) or 0.5)
     multiplier, left = asked[0]
-    # The account chooses the variance that it gives up to rounding; the largest remaining noise has a ratio below 1e-8 for all coordinates
+    # The account chooses the variance that it uses for rounding; the largest remaining noise has a ratio below 1e-8 for all coordinates
     # together.
     smoothed = next(part for part in smoothed_sums(1, 2.0) if 50 * part.log_ratio <= 1e-8)
     ratio = 50 * smoothed.log_ratio
@@ -120,7 +120,7 @@ def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message
 @pytest.mark.parametrize(("clients", "sigma", "shift"), [(1, 0.9, 1), (3, 0.7, 1), (60, 1.0, 6)])
 @pytest.mark.parametrize("rounds", [2, 7])
 def test_rounds_of_a_number_are_one_round_of_as_many_coordinates(clients: int, sigma: float, shift: int, rounds: int) -> None:
-    # Both calls describe the same release: each coordinate's ratio to Gaussian noise counts once.
+    # Both calls describe the same release, so each coordinate's ratio to Gaussian noise counts once.
     together = noisy_sum_privacy(clients, NoisySum(sigma, shift * math.sqrt(rounds), rounds)).account("near-gaussian")
     for delta in (1e-2, 1e-5):
         one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)

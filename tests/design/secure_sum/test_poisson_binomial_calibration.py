@@ -1,6 +1,6 @@
 """Trials and theta of the Poisson-binomial mechanism for a number of bits.
 
-Calibration ends on the safe side, and takes the best number of trials.
+Calibration ends on the safe side, with the best number of trials.
 """
 
 import math
@@ -18,7 +18,6 @@ from quietbits.errors import InfeasibleError
 @pytest.mark.parametrize(
     ("clients", "dimension", "bits", "epsilon", "rounds", "trials"),
     # The account computes all configurations of 100 clients with one trial each; with more clients, it counts half of the other clients.
-    # Before accounts distinguished proven bounds, ten trials each were the best.
     [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 1), (2, 1, 5, 0.5, 1, 1)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: int, epsilon: float, rounds: int, trials: int) -> None:
@@ -82,7 +81,7 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
     assert 0 <= 1.0 - calibrated.epsilon <= 1e-6
     values: dict[str, Any] = {"clients": 1000, "trials": 4, "theta": calibrated["theta"], "dimension": 16}
     details = account("poisson-binomial", **values, delta=1e-5, order=2.0).subject.details
-    # For one coordinate, half of the other clients hide a client about half as well as all.
+    # For one coordinate, half of the other clients hide a client about half as well as all other clients.
     assert 1.9 < details["rdp_proven"] / details["rdp"] < 2.1
     assert (details["worst_case"], details["rdp_order"]) == ("all others at one extreme", 2.0)
     few = account("poisson-binomial", **(values | {"clients": 20}), delta=1e-5).subject.details

@@ -33,7 +33,7 @@ def made(**changes: Any) -> PoissonBinomialMechanism:
 
 
 class FixedWords(WordSource):
-    """Source that repeats a word."""
+    """Source of random words that repeats one word."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -145,7 +145,7 @@ def test_a_client_of_the_worst_kind_is_within_the_stated_error() -> None:
 
 
 def test_the_variance_by_hand() -> None:
-    # In one dimension the frame has two columns of squared norm 1/2: the level is 3 / sqrt(2), and the coefficients are +-x / sqrt(2).
+    # In one dimension the frame has two columns of squared norm 1/2. The level is 3 / sqrt(2), and the coefficients are +-x / sqrt(2).
     at_zero = (9 / 2) / (4 * 2 * 0.25**2)
     assert PAIR.variance([[0.0], [2.0], [-3.0], [7.0]]) == pytest.approx([at_zero - x**2 / 4 for x in (0, 2, 3, 3)], rel=1e-12)
     assert PAIR.worst_variance == pytest.approx(at_zero, rel=1e-12)

@@ -42,7 +42,8 @@ def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: floa
         first, second = np.convolve(high, noise), np.convolve(low, noise)
         assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
     assert hiding_clients(5, 2, 0.25) == 5
-    # The count has the client itself and half of the other 999 or 1000 clients, rounded up: one extreme has at least as many.
+    # The number counts the client itself and half of the other 999 or 1000 clients, rounded up, as one extreme has at least as many
+    # clients.
     assert [hiding_clients(many, 4, 0.1) for many in (1000, 1001)] == [500, 501]
 
 

@@ -68,7 +68,7 @@ def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecur
     variances = decoded.var(axis=0)
     allowed = 5 * (np.square(decoded - decoded.mean(axis=0)).std(axis=0) / math.sqrt(rounds))
     assert (variances <= mechanism.largest_directional_variance + allowed).all()
-    # The noise alone has at least three quarters of the variance here: the bound is not loose.
+    # The noise alone has at least three quarters of the variance, so the bound is not loose.
     noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
     assert (variances >= noise - allowed).all()
     assert noise < mechanism.largest_directional_variance <= noise + 0.25 / 4 / (1 - math.exp(-0.5)) * (1 + 1e-9)

@@ -27,7 +27,7 @@ def test_tosses() -> None:
 
 
 def test_discrete_gaussian_noise() -> None:
-    # At this epsilon, dp-accounting's bound for samples of a fixed size takes half a second: the search must need few evaluations.
+    # At this epsilon, dp-accounting's bound for samples of a fixed size takes half a second, so the search must need few evaluations.
     sampling = FixedSizeSampling(200, 10)
     calibrated = calibrate("distributed-discrete-gaussian", epsilon=4.0, delta=1e-5, clients=200, dimension=64, bits=20, sampling=sampling)
     assert (calibrated.report.privacy.adjacency, calibrated.report.privacy.sampling) == ("replace-one", sampling)

@@ -1,4 +1,4 @@
-"""Clients share the noise of a multiplier, in steps that rounding and sampling handle."""
+"""Clients share the noise of a multiplier, in steps that rounding and sampling support."""
 
 import math
 
@@ -24,7 +24,7 @@ def test_the_noise_of_all_clients_is_the_multiplier_times_the_sensitivity(adjace
         mechanism = discrete_gaussian_of_noise(NormBall(10, 2.0, clip), clients, bits, budget, multiplier)
         assert mechanism.adjacency == adjacency
         assert mechanism.local_sigma * math.sqrt(clients) == pytest.approx(multiplier * times * clip, rel=1e-12)
-        # The finest steps that the bits hold (ten coordinates are padded to sixteen), and that rounding and sampling handle.
+        # The steps are the finest that the bits hold (ten coordinates are padded to sixteen), and that rounding and sampling support.
         finest = (granularity_for_bits(clients, 16, clip, mechanism.local_sigma, bits), clip / MOST_CLIP_STEPS)
         assert mechanism.granularity == pytest.approx(max(*finest, mechanism.local_sigma / MOST_NOISE_STEPS), rel=1e-12)
 
@@ -48,7 +48,7 @@ def test_bits_beyond_the_finest_steps_are_left(sigma: float, finest: float) -> N
         return {"local_sigma": sigma, "granularity": 3 * 2.0**-bits}
 
     result = calibrate_finest_steps(calibrate, 10, 4, 1.0, 60, Budget(1.0, 1e-5, "replace-one"))
-    # A bit more would give finer steps than that.
+    # Another bit would give finer steps than rounding and sampling support.
     assert finest <= result["granularity"] < 2 * finest
     assert asked == [60, 60 - math.ceil(math.log2(finest / (3 * 2.0**-60)))]
     assert calibrate_finest_steps(calibrate, 10, 4, 1.0, 8, Budget(1.0, 1e-5, "replace-one"))["granularity"] == 3 / 256

@@ -66,7 +66,7 @@ SETTINGS = [
     (summed, SketchChoice("hadamard", slack=1.5), {}),
     (summed, SketchChoice("hadamard", slack=2.0), {"budget": Budget(4.0, 1e-6, "replace-one", rounds=10)}),
     (summed, SketchChoice("gaussian", slack=2.0), {"ball": NormBall(3000, 2.0), "clients": 100}),
-    # With 9 bits, noise jumps with the sketch's size: the fixed point of size and noise is not the smallest size.
+    # With 9 bits, noise jumps with the sketch's size, so the fixed point of size and noise is not the smallest size.
     (
         summed,
         SketchChoice("hadamard", slack=7.380607101825599),
@@ -89,7 +89,7 @@ def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: Ske
     shorter = calibrate(replace(choice, sketch_dimension=size - choice.unit), **changes)
     assert shorter.mechanism.sketch_dimension == size - choice.unit
     assert ratio(shorter) > choice.slack
-    # A given size is taken unchanged: here, the calibrated size itself.
+    # The calibration keeps a given size, for example the calibrated size itself.
     assert calibrate(replace(choice, sketch_dimension=size), **changes) == calibrated
 
 
@@ -122,7 +122,7 @@ def test_a_larger_slack_has_a_shorter_sketch(calibrate: Any) -> None:
     sizes = [calibrate(SketchChoice(slack=slack)).mechanism.sketch_dimension for slack in (1.9, 2.0, 3.0, 10.0, 1000.0)]
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes)) == 5
-    # The noise has the same error for every size: the shortest sketch takes the slack for its compression error.
+    # The noise has the same error for every size, so the shortest sketch uses the slack for its compression error.
     assert sizes[-1] <= 0.01 * sizes[0]
 
 
@@ -166,7 +166,7 @@ def test_a_slack_that_no_sketch_keeps_is_refused_with_the_least_that_one_does(ca
 
 @pytest.mark.parametrize("calibrate", [summed, central])
 def test_where_noise_is_as_large_as_the_clip_a_hadamard_sketch_is_named(calibrate: Any) -> None:
-    """The count-mean sketch loses the squared norm, a long Hadamard sketch loses little."""
+    """A count-mean sketch's error is the squared norm; a long Hadamard sketch's error is small."""
     changes = {"ball": NormBall(2**13, 2.0), "clients": 350}
     with pytest.raises(InfeasibleError, match="or take the transform hadamard, or give a sketch_dimension"):
         calibrate(SketchChoice(), **changes)
@@ -264,7 +264,7 @@ def test_means_that_are_not_sparse_enough_are_refused() -> None:
 
 
 def test_sketch_and_rotation_have_words_of_their_own() -> None:
-    # A single seed serves both: sketch and rotation derive different words from it.
+    # A single seed serves sketch and rotation, which derive different words from it.
     mechanism = summed(SketchChoice(seed=5)).mechanism
     assert (mechanism.sketch.seed, mechanism.inner.rotation_seed) == (5, 5)
     assert mechanism.guarantee == summed(SketchChoice(seed=6)).mechanism.guarantee

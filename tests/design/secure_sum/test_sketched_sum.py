@@ -2,7 +2,7 @@
 
 Points under test: the guarantee of the sum of clipped sketches, for every sketch; errors agree with predictions.
 
-Seeds are fixed; means are within 5 standard errors of predictions: one seed in a million would fail.
+Seeds are fixed; means are within 5 standard errors of predictions, so that one seed in a million would fail.
 """
 
 import math
@@ -74,7 +74,7 @@ def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
     masked = SecureSum(CLIENTS, mechanism.padded_dimension, mechanism.modulus)
     total = masked.total([messages[:3], messages[3:]], np.random.default_rng(3))
     estimate = mechanism.decode(total, CLIENTS)
-    # The server sees only the sum: decoding messages one by one gives the same estimate.
+    # The server sees only the sum, and decoding messages one by one gives the same estimate.
     alone = [mechanism.sketch.decode(CLIENTS * mechanism.inner.mean_of_steps(step)) for step in steps]
     np.testing.assert_allclose(estimate, np.mean(alone, axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(mechanism.recovered_steps(total), steps.sum(axis=0))
@@ -161,7 +161,7 @@ def test_vectors_that_all_fall_into_one_bucket_are_no_less_private(rows: int) ->
     vector = one_bucket(sketch)
     mechanism = summed(sketch, 2, **LOUD)
     adversarial = np.stack([vector, -vector])
-    # One bucket has 60 coordinates: the sketch is over 7 times as long as the vector, or over 4 times for one of three rows.
+    # One bucket has 60 coordinates, so the sketch is over 7 times as long as the vector, or over 4 times for one of three rows.
     assert np.linalg.norm(mechanism.sketched(adversarial), axis=1).min() > (6 if rows == 1 else 3) * mechanism.inner.norm_bound
     words = np.random.default_rng(8)
     rounded = [mechanism.inner.rounded_steps(mechanism.sketched(scale * adversarial), words) for scale in (0.2, 1.0, 1e6) * 10]

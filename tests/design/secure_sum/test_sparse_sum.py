@@ -1,6 +1,6 @@
 """Sparse means from sums of sketches.
 
-Requirements: recovered at the predicted error, and never outside the ball, sparse or not.
+Requirements: sparse means are recovered at the predicted error, and no estimate is outside the ball.
 
 Seeds are fixed; each random check states its probability.
 """
@@ -66,7 +66,7 @@ def found_in_rounds(name: str, *, refit: bool) -> np.ndarray:
     return np.array([estimate(mechanism.renewed(seed), vectors, seed) for seed in range(1, 31)])
 
 
-# The scaled rows give the same estimates: see `test_scaled_rows_are_the_same_mechanism`.
+# Scaled rows give the same estimates, as `test_scaled_rows_are_the_same_mechanism` shows.
 @pytest.mark.parametrize("name", ["hadamard", "gaussian", "count-mean"])
 def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
     # Least squares on four coordinates has about a chi-square error with four degrees of freedom: the median of 30 rounds is nearly always
@@ -77,11 +77,12 @@ def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
     assert predicted == pytest.approx(4 * (SIGMA**2 + 1e-6 / 4 / (1 - math.exp(-0.5))) / CLIENTS, rel=1e-9)
     assert 0.5 < np.median(errors) / predicted < 1.7
     assert (estimates[:, SUPPORT] != 0).all()
-    # Noise exceeds its level, and adds a coordinate, in one round of 20; two or fewer of 30 rounds have that with probability 0.81, five or
-    # fewer with 0.997. The chi-square is above ten times its mean in one round of 10**8, and slightly more often with another coordinate.
+    # Noise exceeds its level, and adds a coordinate, in one round of 20. Two or fewer of 30 rounds have another coordinate with probability
+    # 0.81, five or fewer with 0.997. The chi-square is above ten times its mean in one round of 10**8, and slightly more often with another
+    # coordinate.
     assert np.mean(np.count_nonzero(estimates, axis=1) == 4) >= 25 / 30
     assert errors.max() < 10 * predicted
-    # Without sparsity, the noise on all coordinates would be this many times as large; the estimate zero would err by the mean.
+    # The factor is that by which the noise on all coordinates would be larger without sparsity. The estimate zero errs by the mean.
     assert DIMENSION / 4 * predicted > 20 * errors.max()
     assert errors.max() < 0.01 * np.sum(sparse_vectors()[0] ** 2)
 
@@ -111,7 +112,7 @@ def test_scaled_rows_are_the_same_mechanism() -> None:
 
 @pytest.mark.parametrize("name", SKETCHES)
 def test_noise_alone_is_below_the_penalty(name: str) -> None:
-    # The noise exceeds its level with probability at most 1/20: in 18 or fewer of 100 rounds, except once in a million.
+    # The noise exceeds its level with probability at most 1/20, so in at most 18 of 100 rounds, except with probability 1e-6.
     mechanism = made(SKETCHES[name], sigma=0.5, failure_probability=0.05)
     zeros, rng = np.zeros((CLIENTS, DIMENSION)), seeded_words(np.random.default_rng(6))
     above = above_level = 0
@@ -122,7 +123,7 @@ def test_noise_alone_is_below_the_penalty(name: str) -> None:
         # Correlations over the squared length of a column are least squares of a single coordinate.
         above_level += np.abs(mechanism.sketch.decode(observed)).max() > mechanism.noise_level
     assert above_level == above <= scipy.stats.binom.ppf(1 - 1e-6, 100, 0.05)
-    # The level is tight: the noise comes close to it.
+    # The level is tight, as the noise comes close to it.
     assert np.abs(correlations).max() / mechanism.sketch_dimension > 0.6 * mechanism.penalty
     larger = replace(mechanism, failure_probability=1e-6)
     assert larger.penalty > 1.2 * mechanism.penalty
@@ -153,7 +154,7 @@ def test_means_that_are_not_sparse_are_answered_with_a_vector_of_the_ball(name: 
 
 
 def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    # All coordinates are equal, with little noise: 10 000 iterations do not reach the tolerance for sparse means.
+    # All coordinates are equal, with little noise, so 10 000 iterations do not reach the tolerance for sparse means.
     mechanism = made(GaussianSketch(500, 60, seed=1), sigma=2e-4)
     dense = np.tile(np.full(500, 1 / math.sqrt(500)), (CLIENTS, 1))
     aggregate = mechanism.aggregate(mechanism.encode(dense, np.random.default_rng(9)))
@@ -209,7 +210,7 @@ def test_the_error_predicted_for_a_mean_is_that_of_rounds(name: str) -> None:
 def test_least_squares_on_the_right_coordinates_stays_in_the_ball() -> None:
     mechanism = replace(made(SKETCHES["hadamard"]), ball=NormBall(DIMENSION, 2.0, 0.5))
     values, noise = np.array([0.3, 0.0]), np.array([[0.0, 0.1], [0.5, 0.6], [-0.3, 0.0]])
-    # (0.3, 0.1) is inside, (0.8, 0.6) of length 1 becomes (0.4, 0.3), and (0, 0) stays.
+    # The vector (0.3, 0.1) is inside the ball, (0.8, 0.6) of length 1 becomes (0.4, 0.3), and (0, 0) stays.
     assert mechanism._oracle_square(values, noise) == pytest.approx((0.01 + (0.01 + 0.09) + 0.09) / 3, rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Local epsilons whose shuffled letters keep a budget: on the safe side, and close to it."""
+"""Local epsilons whose shuffled letters keep a budget on the safe side, and closely."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mechanisms with shuffled letters: their guarantees, and the laws of their histograms."""
+"""Tests of mechanisms with shuffled letters: guarantees, and laws of histograms."""
 
 import math
 from functools import cache
@@ -85,7 +85,7 @@ def test_rounds_and_sampling() -> None:
     sampling = FixedSizeSampling(20_000, 2000)
     assert privacy.epsilon(1e-6, sampling=sampling) < 0.2 * single
     assert privacy.epsilon(1e-6, rounds=10, sampling=sampling) < 0.5 * ten
-    # The grid composes fewer rounds than these: each round counts as (epsilon, delta)-private.
+    # The grid composes fewer rounds than these, so each round counts as (epsilon, delta)-private.
     many = privacy.report(1e-6, rounds=30_000).account("blanket").bound.epsilon
     assert ten < many < 30_000 * single
 

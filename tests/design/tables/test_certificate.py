@@ -42,7 +42,10 @@ def test_a_table_of_one_bit_is_certified_optimal_for_its_letters(objective: str 
 
 
 def test_a_poor_table_of_one_bit_has_a_gap_for_its_letters() -> None:
-    """Letters at -1/2 and 3/2 realise E = 3, and have the least reach there; at E = 7 the least reach is 1/6."""
+    """Letters at -1/2 and 3/2 realise E = 3, and have the least reach at E = 3.
+
+    At E = 7 the least reach is 1/6.
+    """
     facts = certify(WEIGHTS, ALPHABET, 4, epsilon=math.log(7), metric=None, objective="worst", prior=None, dual=None)
     assert facts.letters_lower_bound == pytest.approx(7 / 36, rel=1e-12)
     assert facts.letters_gap == pytest.approx(1 - 7 / 36 / 0.75, rel=1e-12)

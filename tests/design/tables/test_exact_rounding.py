@@ -245,7 +245,7 @@ def test_letter_grids_span_their_letters_and_split_them_without_bias(seed: int, 
 
 
 def test_entries_too_small_for_exact_rows_are_refused() -> None:
-    # Each row uses two letters that the other row never sends: exact rows would need negative weights.
+    # Each row uses two letters that the other row never sends, so exact rows would need negative weights.
     letters = np.array([-0.3, 0.41, 0.5, 1.2])
     lower, upper = 0.3 / 0.71, 0.5 / 0.7
     table = np.array([[1 - lower, lower, 0.0, 0.0], [0.0, 0.0, 1 - upper, upper]])

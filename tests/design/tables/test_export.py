@@ -63,8 +63,8 @@ def draws(table: LookupTable, count: int) -> np.ndarray:
     return records
 
 
-# Compiling the large table takes most of a second at any optimisation. A single table is compiled without optimisation, since the tables
-# differ in size only.
+# Compiling the large table takes most of a second at any optimisation. Only one table is compiled without optimisation, since the tables
+# differ only in size.
 @pytest.mark.parametrize(
     ("case", "optimised"), [("one-bit", False), ("one-bit", True), ("generalised", True), ("bitwise", True), ("large", True)]
 )
@@ -88,7 +88,7 @@ def test_the_c_header_draws_as_python_does(case: str, optimised: bool, tmp_path:
 
 def test_the_c_header_takes_no_number_for_the_lower_end(tmp_path: Path) -> None:
     export_table(CASES["one-bit"], tmp_path / "table.h", "c")
-    # C asks for a line break at the end of a file.
+    # C requires a line break at the end of a file.
     assert (tmp_path / "table.h").read_text().endswith("\n")
     (tmp_path / "driver.c").write_text(DRIVER)
     subprocess.run(["cc", "-std=c99", "driver.c", "-o", "driver"], cwd=tmp_path, check=True)

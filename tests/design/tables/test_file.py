@@ -152,7 +152,7 @@ def move_unit(document: dict[str, Any]) -> None:
 
 
 def spread(document: dict[str, Any], letter: int, row: int, weight: int) -> None:
-    """Give a letter another weight in one row, at the expense of the row's heaviest letter."""
+    """Give a letter another weight in one row, and take the difference from the heaviest letter."""
     weights = document["weights"][row]
     heaviest = weights.index(max(weights))
     weights[heaviest] += weights[letter] - weight
@@ -187,7 +187,7 @@ def scale_certificate(figure: str, factor: float) -> Change:
     return lambda document: document["certificate"].update({figure: document["certificate"][figure] * factor})
 
 
-# Each change, and the check that refuses the changed file with a corrected checksum.
+# Changes, each with the check that refuses the changed file with a corrected checksum.
 TAMPERING: list[tuple[str, Change, str, str]] = [
     ("one-weight", lambda d: d["weights"][3].__setitem__(2, d["weights"][3][2] + 1), "row-sums", r"row 3 sums to \d+, \+1 from the total"),
     ("one-unit-moved", move_unit, "certified-bias", "the certificate says 0.0, the weights say"),
@@ -331,7 +331,7 @@ def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
         (set_in("certificate", "dual", "input_weights", value=[0.4, 0.6]), "certificate"),
         (set_in("certificate", "dual", "normalisation", value=[0.0, 0.0, 0.0, 0.0]), "certificate"),
         (set_in("epsilon", value=1000.0), "certificate"),
-        # Pricing would overflow, and miss every violation.
+        # With these dual values pricing would overflow, and miss every violation.
         (set_in("certificate", "dual", "unbiasedness", value=[-1e308, -1e308]), "certificate"),
         (set_in("certificate", "dual", "normalisation", value=[1e308, 1e308]), "certificate"),
     ],
@@ -351,7 +351,7 @@ def test_a_modest_bound_with_its_own_gap_is_accepted(tmp_path: Path) -> None:
 
 
 def test_what_a_mended_file_holds_is_not_dumped(tmp_path: Path) -> None:
-    # A biased table has no bound; the error once printed all dual values, 1,937 characters and more.
+    # A biased table has no bound. The error must not print all dual values, 1,937 characters and more.
     document = table_document(certified())
     # The change makes the table more private, and biased.
     first, *others, last = map(int, document["weights"][0])
@@ -405,7 +405,7 @@ def test_no_edit_of_the_text_gets_through(tmp_path_factory: pytest.TempPathFacto
         content = read_table(path)
     except TableError:
         return
-    # An accepted file states the same table in other notation: white space, or 1.0 for 1.
+    # An accepted file states the same table in other notation, such as white space, or 1.0 for 1.
     assert table_document(content) == json.loads(TEXT)
 
 
@@ -427,7 +427,7 @@ def test_dual_values_that_overflow_prove_nothing(tmp_path: Path) -> None:
 
 
 def test_many_keys_take_linear_time(tmp_path: Path) -> None:
-    # A quadratic search for duplicate keys took 12 minutes here.
+    # A quadratic search for duplicate keys takes 12 minutes.
     path = tmp_path / "table.json"
     path.write_text("{" + ",".join(f'"{key}":0' for key in range(100_000)) + ', "7": 1}')
     assert "the key '7' occurs twice" in refusal(path).detail

@@ -84,7 +84,7 @@ def test_letters_follow_from_the_words_as_documented(table: LookupTable, table_w
 
 
 def test_every_draw_of_a_small_table_counts_once() -> None:
-    # The total is 2**4: the sixteen values of the upper four bits must give each letter exactly as often as its weight.
+    # The total is 2**4, so the sixteen values of the upper four bits must give each letter exactly as often as its weight.
     weights = np.array([[0, 5, 10, 1], [4, 4, 4, 4]])
     table = table_of(weights, [Fraction(j) for j in range(4)])
     words = np.arange(16, dtype=np.uint64) << np.uint64(60)
@@ -96,7 +96,7 @@ def test_every_draw_of_a_small_table_counts_once() -> None:
 @pytest.mark.parametrize("total_bits", [7, 20, 62])
 @pytest.mark.parametrize("crowded", [1.0, 0.01])
 def test_letters_are_right_on_either_side_of_every_cumulative_weight(total_bits: int, crowded: float) -> None:
-    # In crowded rows, all of the 64 letters but the last are in a hundredth of the row: many within one bucket of the guide.
+    # In crowded rows, the first 63 of the 64 letters share a hundredth of the row, and many of them one cell of the guide.
     rng = np.random.default_rng(9)
     ends = np.sort((rng.random((4, 63)) * crowded * 2**total_bits).astype(np.int64), axis=1)
     weights = np.diff(ends, axis=1, prepend=0, append=2**total_bits)
@@ -282,7 +282,7 @@ def test_letters_are_those_of_a_search(
 ) -> None:
     if kind != "dust" and 2**total_bits < letters:
         pytest.skip("too few units for all letters")
-    # The table looks words up in parts of this size.
+    # The table looks up words in parts of this size.
     monkeypatch.setattr(module, "PART", part)
     weights = rows_of(kind, inputs, letters, total_bits)
     rng = np.random.default_rng(3)

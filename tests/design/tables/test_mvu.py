@@ -38,7 +38,7 @@ def check_exactness(table: LookupTable) -> None:
     if table.metric is None:
         ratio, distance = max(Fraction(max(column), min(column)) for column in columns), 1.0
     else:
-        # For powers p >= 1, the ratio of neighbours is decisive.
+        # For powers p >= 1, the ratio of neighbours determines the privacy.
         pairs = [pair for column in columns for pair in pairwise(column)]
         ratio, distance = max(Fraction(max(pair), min(pair)) for pair in pairs), (count - 1) ** -float(table.metric[1:])
     with mpmath.workdps(40):

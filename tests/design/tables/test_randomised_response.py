@@ -21,7 +21,7 @@ def assert_exact(table: LookupTable) -> None:
     assert (table.weights.sum(axis=1) == table.total).all()
     assert table.certificate.max_bias == 0.0
     assert table.certificate.realised_epsilon <= table.epsilon
-    # Weights are whole numbers of units 2**-62: rounding costs at most one unit of the smallest weight in epsilon.
+    # Weights are whole numbers of units 2**-62, so rounding costs at most one unit of the smallest weight in epsilon.
     assert table.epsilon - table.certificate.realised_epsilon <= 600 / table.weights.min() + 1e-15 * table.epsilon
     assert list(table.alphabet) == sorted(set(table.alphabet))
 
@@ -129,7 +129,7 @@ def test_bits_that_are_flipped_half_of_the_time_or_more_are_no_response() -> Non
     assert not is_bitwise_response(two_bits((4 * unit,) * 3, Fraction(1)))
     assert not is_bitwise_response(two_bits((unit, 3 * unit, 9 * unit), Fraction(-1, 2)))
     assert not is_generalised_response(two_bits((4 * unit,) * 3, Fraction(1)))
-    # The true input is the rarest letter: (d - o) a_i + o sum_j a_j = total i / 3 gives these letters.
+    # The true input is the rarest letter, and (d - o) a_i + o sum_j a_j = total i / 3 gives these letters.
     other = two_bits((unit, 5 * unit, 5 * unit), Fraction(1))
     letters = tuple((Fraction(16 * i, 3) - 10) / -4 for i in range(4))
     assert not is_generalised_response(dataclasses.replace(other, alphabet=letters))
@@ -139,13 +139,13 @@ def test_other_tables_are_not_taken_for_randomised_response() -> None:
     generalised, bitwise = generalised_randomised_response(2.0, 2), bitwise_randomised_response(2.0, 2)
     assert is_generalised_response(generalised)
     assert is_bitwise_response(bitwise)
-    # A table of another shape, and a square table of another kind.
+    # The tables have another shape, or are square and of another kind.
     for other in (design_mvu(2.0, 1, 2), design_mvu(2.0, 2, 2)):
         assert not is_generalised_response(other)
         assert not is_bitwise_response(other)
     assert not is_generalised_response(bitwise)
     assert not is_bitwise_response(generalised)
-    # The same first row, but two other rows exchanged; and the letters of a mirrored table.
+    # The changed tables have the same first row and two other rows exchanged, or the letters of a mirrored table.
     assert not is_generalised_response(dataclasses.replace(generalised, weights=generalised.weights[[0, 2, 1, 3]]))
     assert not is_generalised_response(dataclasses.replace(generalised, alphabet=generalised.alphabet[::-1]))
     assert not is_bitwise_response(dataclasses.replace(bitwise, weights=bitwise.weights[[0, 2, 1, 3]]))

@@ -1,4 +1,4 @@
-"""Stretched tables: unbiased, more private with more shrinkage, and exact after rounding."""
+"""Stretched tables are unbiased, more private with more shrinkage, and exact after rounding."""
 
 import math
 

@@ -46,7 +46,7 @@ def test_equal_rows_realise_zero_and_zeros_beside_nonzeros_infinity() -> None:
 
 
 def test_a_ratio_just_above_the_budget_is_seen() -> None:
-    # One unit in 2**60 is far below a float's resolution of the ratio, but decides the comparison.
+    # One unit in 2**60 is far below a float's resolution of the ratio, but determines the comparison.
     low = 2**60
     with mpmath.workdps(50):
         largest = int(mpmath.floor(low * mpmath.e))

@@ -44,7 +44,7 @@ def test_every_pair_of_vectors_is_covered(table: LookupTable, norm: float) -> No
     assert worst <= delta
     assert [account.name for account in report.accounts] == ["pure", "rdp", *(["pld"] if norm == math.inf else [])]
     if norm == math.inf:
-        # The bound is tight: a slightly smaller epsilon would fail.
+        # The bound is tight, as a slightly smaller epsilon would fail.
         assert worst > delta * 0.99
     assert (report.adjacency, report.trust_model) == ("replace-one", "local")
 
@@ -63,10 +63,10 @@ def test_the_rounding_of_composed_losses_is_counted(epsilon: float, rounds: int)
     exact = partial(composed_pure_epsilon, table.certificate.realised_epsilon, rounds)
     losses = table_privacy(table).account("pld")
     for delta in (1e-6, 1e-8, 1e-10, 1e-11, 1e-12):
-        # The bound is infinite where the account does not compute it.
+        # The bound is infinite if the account does not compute it.
         assert losses.bound(delta, rounds, None).epsilon >= exact(delta) * (1 - 1e-12)
     assert losses.bound(1e-6, rounds, None).epsilon == pytest.approx(exact(1e-6), rel=1e-4)
-    # dp-accounting takes its Fourier transforms to be exact, and errs in either direction, depending on the machine.
+    # dp-accounting treats its Fourier transforms as exact, and is off in either direction, depending on the machine.
     theirs = dominating_privacy_loss(table.weights).self_compose(rounds)
     assert abs(theirs.get_epsilon_for_delta(1e-10) / exact(1e-10) - 1) > 1e-8
     # If delta is as small as the rounding error, the account proves no epsilon.

@@ -99,7 +99,7 @@ def test_rejection_bias_and_error_keep_their_bounds_exactly(bound: str, dimensio
 
 
 def test_some_bias_is_real() -> None:
-    # Only one of the two coordinates may be rounded up: three of four outcomes are accepted, with mean 1/3 instead of 1/2.
+    # At most one of the two coordinates may be rounded up, so three of four outcomes are accepted, with mean 1/3 instead of 1/2.
     rounding = ConditionalRounding(2, 1.0, math.sqrt(0.5), 0.99, bound="sharp")
     assert rounding.largest_squared_norm == 1
     points, _ = outcomes(np.array([0.5, 0.5]))
@@ -110,7 +110,7 @@ def test_some_bias_is_real() -> None:
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_outcomes_have_the_conditional_distribution(bound: str) -> None:
-    """Each of 16 counts is within 5 standard deviations: a false alarm in 10**5 runs."""
+    """Each of 16 counts is within 5 standard deviations, with a false alarm in 10**5 runs."""
     rounding = ConditionalRounding(4, 0.5, 0.6, 0.9, bound=bound)
     vector = np.array([0.25, -0.3, 0.4, 0.1]) * (0.6 / math.sqrt(0.3225 + 1e-12))
     draws = 100_000
@@ -145,7 +145,7 @@ def test_long_vectors_are_rejected_no_more_than_stated(bound: str, granularity: 
 
 
 def test_the_norm_is_compared_in_whole_numbers() -> None:
-    # The vectors on the grid have the greatest possible squared norm: one unit more would exceed a float's 53 bits.
+    # The vectors on the grid have the largest possible squared norm, as one unit more would exceed a float's 53 bits.
     rounding = ConditionalRounding(2, 1.0, 2.0**31 - 2, BETA)
     vector = np.array([[2.0**31 - 2, 0.0]])
     np.testing.assert_array_equal(rounding.round(vector, np.random.default_rng(0)), vector)
@@ -171,7 +171,7 @@ def test_vectors_on_the_grid_stay_and_vectors_longer_by_rounding_errors_are_shor
 
 def test_a_bound_that_always_holds_rejects_nothing() -> None:
     rounding = ConditionalRounding(1, 1.0, 3.0)
-    # 9 + 1/4 + (3 + 1/2) is 12.75, and the certain bound is 16.
+    # The probable bound 9 + 1/4 + (3 + 1/2) is 12.75, and the certain bound is 16.
     assert rounding.largest_squared_norm == 12
     assert rounding.rejection_bound == BETA
     # Rounding errors must not turn 1 + 1e-20 into a bound below 1.

@@ -105,7 +105,8 @@ def test_ten_million_coordinates_take_little_memory_beside_the_vector() -> None:
     decoded = sketch.decode(encoded)
     peaks.append(tracemalloc.get_traced_memory()[1] - decoded.nbytes)
     tracemalloc.stop()
-    # A byte per coordinate marks it as finite; a matrix or stored hashes would take at least 4 bytes per row and coordinate.
+    # The check for finite numbers takes a byte per coordinate; a matrix or stored hashes would take at least 4 bytes per row and
+    # coordinate.
     assert max(peaks) < 2 * 10**7
     # The mean is the squared length of the sketch over that of the vector.
     assert abs(decoded.mean() - 1) < 6 * math.sqrt(sketch.length_variance)

@@ -31,15 +31,15 @@ def test_rows_are_different_ones_of_a_hadamard_matrix_with_signs(size: int) -> N
     matrix = sketch.encode(np.eye(32)).T
     np.testing.assert_allclose(np.abs(matrix), 1 / math.sqrt(size), rtol=1e-14)
     np.testing.assert_allclose(matrix @ matrix.T, 32 / size * np.eye(size), atol=1e-13)
-    # Signs belong to columns: without them, each row is a row of Hadamard's matrix. A kept row determines the signs up to that row.
+    # Signs belong to columns, and without them each row is a row of Hadamard's matrix. A kept row determines the signs up to that row.
     hadamard = hadamard_entries(np.arange(32)[:, None], np.arange(32)[None, :])
     ratios = matrix * matrix[0] * size
     assert {tuple(row) for row in np.rint(ratios).astype(int)} <= {tuple(row) for row in hadamard.astype(int)}
 
 
 def test_all_rows_are_chosen_equally_often() -> None:
-    # Row 0 of 8 is in 3 of 8 sketches: its share of 1000 has a standard deviation of 0.015, and the margin is 5 of them. Its pattern is the
-    # signs themselves, which the test encodes.
+    # Row 0 of 8 is in 3 of 8 sketches. Its share of 1000 sketches has a standard deviation of 0.015, and the margin is 5 standard
+    # deviations. Its pattern is the signs themselves, which the test encodes.
     hits = 0
     for seed in range(1000):
         matrix = np.sign(HadamardSketch(8, 3, seed).encode(np.eye(8)).T)

@@ -1,6 +1,6 @@
 """Tests of Kashin's representation.
 
-Requirements: exact, bounded, and found for every vector that has one with some room.
+Requirements: representations are exact and bounded, and every vector gets one if a slightly lower level would do.
 """
 
 import math

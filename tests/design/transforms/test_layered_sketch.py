@@ -1,4 +1,4 @@
-"""Layered sketches: one sketch per layer, one after the other."""
+"""Tests of layered sketches, which have one sketch per layer."""
 
 import numpy as np
 import pytest

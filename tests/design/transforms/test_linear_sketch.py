@@ -1,7 +1,7 @@
 """Properties of every sketch: linearity, no bias, stated errors, and stated lengths.
 
-Seeds are fixed. Means over sketches are within 5 standard errors, or 6 with many coordinates: about one seed in a million would fail a test
-by chance.
+Seeds are fixed. Means over sketches are within 5 standard errors, or 6 with many coordinates, so that about one seed in a million would
+fail a test by chance.
 """
 
 import math
@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
 
 @cache
 def drawn(kind: str) -> Drawn:
-    # Each sketch is used for all three at once, since making it takes longer than using it.
+    # Each sketch serves all three inputs at once, since making it takes longer than using it.
     rng, rows = np.random.default_rng(5), []
     for seed in range(ROUNDS):
         sketch = MADE[kind](seed)
@@ -56,7 +56,7 @@ def drawn(kind: str) -> Drawn:
 
 
 def within(values: np.ndarray, expected: float, errors: float = 5.0) -> None:
-    """Check that a mean is the expected one up to its standard error or to rounding."""
+    """Check that a mean equals its expectation up to its standard error or to rounding."""
     allowed = errors * values.std() / math.sqrt(len(values)) + 1e-9 * abs(expected)
     assert abs(values.mean() - expected) <= allowed
 

@@ -1,4 +1,4 @@
-"""Rotations: orthonormal, exact inverses, and flat vectors.
+"""Tests of rotations: orthonormal maps, exact inverses, and flat vectors.
 
 Random checks state their false-alarm probabilities.
 """
@@ -23,7 +23,7 @@ def test_the_matrix_is_orthonormal_and_the_inverse_its_transpose(kind: Kind, dim
     assert matrix.shape == (dimension, rotation.padded_dimension)
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(dimension), atol=1e-14)
     np.testing.assert_allclose(rotation.inverse(np.eye(rotation.padded_dimension)), matrix.T, atol=1e-14)
-    # The rotation is linear along the last axis, and leaves its argument alone.
+    # The rotation is linear along the last axis, and does not change its argument.
     vectors = np.random.default_rng(0).standard_normal((2, 3, dimension))
     before = vectors.copy()
     rotated = rotation.forward(vectors)
@@ -106,7 +106,7 @@ def test_without_random_signs_there_are_peaks() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_on_flat_vectors_is_not_far_off(kind: Kind) -> None:
-    """Coordinates are nearly normal: the bound has the normal tail's leading exponent."""
+    """Coordinates are nearly normal, and the bound has the normal tail's leading exponent."""
     dimension = 2**12
     vector = np.full(dimension, 1 / math.sqrt(dimension))
     largest = [np.abs(kind(dimension, seed).forward(vector)).max() for seed in range(30)]

@@ -1,6 +1,6 @@
 """Tests of thresholding.
 
-Points under test: of sums with a memory, and of vectors layer by layer; the exact error, and bounds on it.
+Points under test: sums with a memory, vectors layer by layer, the exact error, and bounds on the error.
 """
 
 import math
@@ -91,7 +91,7 @@ def test_a_small_coordinate_is_sent_once_it_has_added_up() -> None:
     for _ in range(40):
         result = threshold_with_memory([1.0, 0.1], memory, 1.0)
         memory, sent = result.memory, [*sent, result.kept[1]]
-    # The threshold uses the root mean square of both coordinates, so the large coordinate waits for the small one.
+    # The threshold uses the root mean square of both coordinates, so the large coordinate raises it for the small coordinate.
     assert 1 < np.count_nonzero(sent) < 20
     assert sum(sent) == pytest.approx(4.0 - memory[1])
 

@@ -1,4 +1,4 @@
-"""Rounding of vectors: unbiased, never longer than the bound, and bounds of the right size."""
+"""Rounding of vectors is unbiased and never exceeds the bound, which has the right size."""
 
 import math
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def test_systematic_rounding_goes_up_as_often_as_it_should() -> None:
     draws = 100_000
     ups = (systematic_rounding(np.tile(positions, (draws, 1)), rng.random(draws)) - np.floor(positions)).mean(axis=0)
     expected = positions - np.floor(positions)
-    # Forty coordinates are within 5 sigma: a false alarm in 40 000 seeds.
+    # Forty coordinates are within 5 sigma, with a false alarm in 40 000 seeds.
     assert (np.abs(ups - expected) < 5 * np.sqrt(expected * (1 - expected) / draws)).all()
 
 
@@ -132,7 +132,8 @@ def test_bounds_of_other_balls() -> None:
 
 @pytest.mark.parametrize(("norm", "largest"), [(1.5, 9), (2.0, 14), (3.0, 14)])
 def test_the_bound_is_nearly_reached(norm: float, largest: int) -> None:
-    # One coordinate is just above a grid point, and the rest of the ball of radius 15 is spread over 127 others: all may be rounded up.
+    # One coordinate is just above a grid point, and the rest of the ball of radius 15 is spread over 127 others, all of which may be
+    # rounded up.
     vector = np.zeros((1, 128))
     vector[0, 1:] = ((15**norm - (largest + 0.001) ** norm) / 127) ** (1 / norm)
     vector[0, 0] = largest + 0.001
@@ -225,7 +226,7 @@ def test_rejection_biases_less_than_its_bound_but_does_bias() -> None:
     # The measured bias includes the noise of `draws` vectors with a variance of at most 24 / 4: the margin is 5 sigma in length.
     noise = 5 * math.sqrt(dimension / 4 / draws)
     assert bias > noise
-    # Both sides of the Cauchy-Schwarz inequality are within a factor of two here: the bound is tight.
+    # Both sides of the Cauchy-Schwarz inequality are within a factor of two, so the bound is tight.
     assert 0.5 * rejection_bias_bound(rejected) - noise < bias < rejection_bias_bound(rejected + 5 * 0.5 / math.sqrt(draws)) + noise
 
 

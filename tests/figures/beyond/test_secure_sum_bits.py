@@ -1,4 +1,4 @@
-"""The figure of secure sums against bits: lines and points beside the trusted server."""
+"""The figure of secure sums against bits has lines and points beside the trusted server."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -52,7 +52,8 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     for row in frame.itertuples():
         assert row.central_squared_error == central_gaussian_error(ball, row.clients, 1.0, 1e-5, "replace-one")
         assert row.worst_mean_variance >= row.central_squared_error
-    # The Poisson-binomial mechanism alone sends more coordinates than the vector has: twice as many, as the dimension is a power of two.
+    # The Poisson-binomial mechanism alone sends more coordinates than the vector has. It sends twice as many, as the dimension is a power
+    # of two.
     coordinates = np.where(frame["series"] == "Poisson-binomial", 2, 1)
     assert (frame["bits_per_coordinate"] <= coordinates * frame["bits"]).all()
     assert frame["bits_per_coordinate"].max() <= 32
@@ -86,7 +87,7 @@ def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
     # Vectors on the sphere are the worst case up to rounding.
     assert (measured["predicted_squared_error"] <= measured["worst_mean_variance"]).all()
     assert (measured["predicted_squared_error"] >= 0.85 * measured["worst_mean_variance"]).all()
-    # The mean of 8 rounds of at least 32 nearly normal coordinates has a relative deviation of sqrt(2 / 256): 5 deviations are 0.44, and
+    # The mean of 8 rounds of at least 32 nearly normal coordinates has a relative deviation of sqrt(2 / 256). Five deviations are 0.44, and
     # one of 20 points exceeds them with probability 1e-4; the seed is fixed.
     ratio = measured["measured_squared_error"] / measured["predicted_squared_error"]
     assert (np.abs(ratio - 1) < 5 * math.sqrt(2 / 256)).all()

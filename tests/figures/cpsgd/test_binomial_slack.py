@@ -1,4 +1,4 @@
-"""The figure of Theorem 1's slack: drawn where both accounts exist."""
+"""The figure of Theorem 1's slack is drawn where both accounts exist."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Figure 1 of the cpSGD paper: every series, and hollow points where a condition binds."""
+"""Figure 1 of the cpSGD paper has every series, and hollow points where a condition binds."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

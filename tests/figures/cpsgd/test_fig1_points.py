@@ -1,4 +1,4 @@
-"""The least noise for a guarantee.
+"""Tests of the least noise for a guarantee.
 
 Points under test: fewest trials by brute force, the certified bound by other means, and the comparison.
 """
@@ -52,7 +52,7 @@ def test_without_delta_the_bound_is_randomised_response() -> None:
     for epsilon in (0.5, 2.0):
         # Letters 1/2 +- 1/(2 t), sent with probabilities in the ratio e^epsilon, have second moment 1/(4 t^2).
         assert unbiased_error_bound(epsilon, 0.0) == pytest.approx(1 / (4 * math.tanh(epsilon / 2) ** 2) - 1 / 4)
-    # Revealing everything with probability delta needs the letters x / delta and 0, or letters as far apart.
+    # A mechanism that reveals the number with probability delta needs the letters x / delta and 0, or letters as far apart.
     assert unbiased_error_bound(1e-6, 0.5) == pytest.approx(1 / 4, rel=1e-9)
 
 
@@ -111,7 +111,7 @@ def test_small_scales_end_at_gaussian_noise(noise: pd.DataFrame) -> None:
 
 
 def test_what_the_theorem_promises_is_kept(noise: pd.DataFrame) -> None:
-    # For larger epsilons the noise is not safe: the classic rule fails there as well.
+    # For larger epsilons the noise is not safe, as the classic rule also fails.
     rows = noise[(noise["accounting"] == "theorem") & (noise["epsilon"] >= 1)]
     assert set(rows["epsilon"]) == {1.0, 4.0}
     for row in rows.itertuples():

@@ -1,4 +1,4 @@
-"""The figure of DP-REC's accounts: its series, and its fit on a page."""
+"""The figure of DP-REC's accounts has its series, and fits a page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

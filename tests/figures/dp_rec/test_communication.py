@@ -1,4 +1,4 @@
-"""The figure of DP-REC's bytes: all numbers are drawn and fit on a page."""
+"""All numbers of the figure of DP-REC's bytes are drawn and fit on a page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -56,7 +56,7 @@ def test_federations_are_the_papers() -> None:
         ("Shakespeare", 660, 66, 200),
         ("StackOverflow", 342_477, 60, 1500),
     ]
-    # Messages have seven bits for each of 8, 8, 8, 3622, 9 and 6 groups, after 32 seed bits; or after 64, padded to bytes.
+    # Messages have seven bits for each of 8, 8, 8, 3622, 9 and 6 groups, after 32 seed bits, or after 64 seed bits and padded to bytes.
     assert FEDERATIONS[3].groups == 5 + 1 + 288 + 1 + 3200 + 2 + 124 + 1 == 3622
     assert [federation.counted_bits for federation in FEDERATIONS] == [88, 88, 88, 25_386, 95, 74]
     assert [federation.message_bytes for federation in FEDERATIONS] == [15, 15, 15, 3178, 16, 14]
@@ -67,7 +67,7 @@ def test_the_published_totals_are_met_to_rounding(frame: pd.DataFrame) -> None:
         (row["federation"], row["scheme"]): (row["total_gib"], row["paper_gib"]) for _, row in frame.dropna(subset="paper_gib").iterrows()
     }
     assert len(result) == 12
-    # The tolerance is half of the last printed digit; two totals are further off, by less than a thousandth.
+    # The tolerance is half of the last printed digit. Two totals differ by more, but by less than a thousandth.
     places = {43.0: 0.5, 0.01: 0.005, 690.6: 0.05, 14.2: 0.05, 259.0: 0.5, 194.0: 0.5, 178.0: 0.5, 332.2: 0.06, 81.0: 0.5, 0.1: 0.05}
     places |= {3356.0: 3.0, 32.0: 0.5}
     for (federation, scheme), (ours, paper) in result.items():

@@ -1,4 +1,4 @@
-"""A figure's files: reproducible, complete, and self-contained."""
+"""A figure's files are reproducible, complete, and self-contained."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Success of exact recovery.
+"""Tests of the figure of exact recovery.
 
-Points under test: the figure fits a page, draws its table and bounds; the table is machine-independent.
+Points under test: the figure fits a page, and draws its table and bounds; the table does not depend on the machine.
 """
 
 from collections.abc import Callable, Sequence

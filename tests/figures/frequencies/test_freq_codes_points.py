@@ -1,4 +1,4 @@
-"""Exact recovery: the table of the figure, at a small size."""
+"""Tests of the table of exact recovery, at a small size."""
 
 import math
 

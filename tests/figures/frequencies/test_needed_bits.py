@@ -1,6 +1,6 @@
 """Tests of needed bits.
 
-Requirements: exact codes against the entropy, and mechanisms against the bits that their errors require.
+Requirements: exact codes agree with the entropy, and mechanisms use at least the bits that their errors require.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The map of mechanisms for items: a tie is not drawn as a win."""
+"""The map of mechanisms for items does not draw a tie as a win."""
 
 import pandas as pd
 import pytest

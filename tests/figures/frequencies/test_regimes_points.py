@@ -1,4 +1,4 @@
-"""Winners of the map: budgets are kept, and the winners are the best rows."""
+"""Winners of the map keep their budgets, and are the best rows."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Errors of frequencies: the table, predictions and projections."""
+"""Tests of errors of frequencies: the table, predictions and projections."""
 
 from dataclasses import replace
 

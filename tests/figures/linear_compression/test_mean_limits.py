@@ -1,4 +1,4 @@
-"""Limits of a task beside the error of Gaussian noise."""
+"""Tests of the limits of a task beside the error of Gaussian noise."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def task(dimension: int, clients: int, epsilon: float, **more: object) -> Task:
 
 
 def test_bits_that_are_necessary_rise_with_the_square_of_clients_times_epsilon_until_the_dimension() -> None:
-    # An unbiased estimate needs about 0.72 d c**2 / bits of at most slack d sigma**2.
+    # An unbiased estimate has an error of about 0.72 d c**2 / bits, which must be at most slack d sigma**2.
     few = mean_limits(task(2**22, 1000, 0.5), "secure-sum")
     more = mean_limits(task(2**22, 2000, 0.5), "secure-sum")
     assert more.necessary_unbiased_bits == pytest.approx(4 * few.necessary_unbiased_bits, rel=0.02)

@@ -1,4 +1,4 @@
-"""Data of the figures of linear compression.
+"""Tests of the data of the figures of linear compression.
 
 Points under test: measured and predicted errors, and omitted rows.
 """

@@ -1,6 +1,6 @@
 """The parts of a sketched sum's error.
 
-Requirements: zero without their cause, and otherwise as large as predicted.
+Requirements: parts are zero without their cause, and otherwise as large as predicted.
 
 Seeds are fixed; means of rounds are within 5 standard errors.
 """
@@ -49,7 +49,7 @@ def test_the_error_is_that_of_the_estimate() -> None:
     assert parts.squared_error == pytest.approx(np.sum((estimate - vectors.mean(axis=0)) ** 2), rel=1e-12)
     assert parts.zero == pytest.approx(np.sum(vectors.mean(axis=0) ** 2), rel=1e-12)
     assert parts.clients == CLIENTS
-    # All steps have an error here.
+    # All steps have an error in this case.
     assert all(getattr(parts, field.name) > 0 for field in fields(parts) if field.name not in ("clipped_sketches", "sketch_clipping"))
 
 
@@ -66,7 +66,7 @@ def test_vectors_inside_the_ball_are_not_clipped(length: float) -> None:
 def test_a_sketch_of_all_coordinates_loses_nothing() -> None:
     lossless, lossy = (split(made(HadamardSketch(DIMENSION, size, seed=1)), inside()) for size in (64, 32))
     assert lossless.compression < 1e-28 < 0.1 < lossy.compression
-    # Rotations keep lengths: all 64 coordinates have the noise variance.
+    # Rotations keep lengths, so all 64 coordinates have the noise variance.
     assert lossless.squared_error == pytest.approx(lossless.rounding + lossless.privatisation, rel=0.3)
 
 

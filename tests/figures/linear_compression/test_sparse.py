@@ -68,7 +68,7 @@ def test_the_map_says_where_zero_wins(arranged: pd.DataFrame) -> None:
     assert len(rows) == 2 * len(NOISES)
     assert rows.loc[(2, 0.125), "best"] == "lasso-refit"
     assert rows.loc[(2, 1.0), "best"] == "lasso-refit"
-    # The Lasso selects no coordinate there, and equals the estimate zero.
+    # In this case, the Lasso selects no coordinate, and equals the estimate zero.
     assert rows.loc[(2, 16.0), "lasso"] == rows.loc[(2, 16.0), "zero"] == pytest.approx(1)
     assert rows.loc[(2, 16.0), "best"] == "zero"
     assert rows["zero_wins"].tolist() == (rows["best"] == "zero").tolist()

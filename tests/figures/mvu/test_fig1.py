@@ -1,4 +1,4 @@
-"""Figure 1 of the MVU paper: the designed tables, letters and certificates."""
+"""Figure 1 of the MVU paper has the designed tables, letters and certificates."""
 
 import numpy as np
 import pandas as pd

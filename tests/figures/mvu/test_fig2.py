@@ -1,4 +1,4 @@
-"""Figure 2 of the MVU paper: lines and points of every mechanism."""
+"""Figure 2 of the MVU paper has lines and points of every mechanism."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

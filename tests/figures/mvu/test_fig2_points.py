@@ -1,6 +1,6 @@
 """Tests of scalar means.
 
-Points under test: simulated variances agree with exact ones, and no mechanism averages below the certified bound.
+Points under test: simulated variances agree with exact variances, and no mechanism's average is below the certified bound.
 """
 
 import math
@@ -59,8 +59,8 @@ def test_simulated_variances_sit_on_the_exact_ones(variances: pd.DataFrame) -> N
     assert deviates.abs().max() < 5
     assert abs(deviates.mean()) < 5 / math.sqrt(len(points))
     ratio = points["simulated_variance"] / points["exact_variance"]
-    # The mean of 500 squares of nearly normal errors has a relative deviation of sqrt(2 / 500): the bounds are 4.4 deviations below and 5.6
-    # above.
+    # The mean of 500 squares of nearly normal errors has a relative deviation of sqrt(2 / 500), and the bounds are 4.4 deviations below and
+    # 5.6 above.
     assert ratio.between(0.72, 1.35).all()
 
 

@@ -1,4 +1,4 @@
-"""Figure 3 of the MVU paper: every series against epsilon and against bits."""
+"""Figure 3 of the MVU paper has every series against epsilon and against bits."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,10 +53,10 @@ def test_the_paper_states_less_for_metric_privacy_and_for_its_larger_delta(pictu
         stated, column = series["paper_epsilon"].to_numpy(), ["L1", "L2"].index(str(comparison))
         ratio = stated / series["epsilon"].to_numpy()
         if name.startswith("MVU") or (series["mechanism"] == "laplace").all():
-            # The ratio exceeds a half, because tables see vectors that dithering has moved, and delta differs.
+            # The ratio exceeds a half, because dithering moves the vectors of tables, and delta differs.
             assert (ratio < 0.75).all(), (name, ratio)
         elif (series["delta"] > 0).all():
-            # Delta is 1/31 here.
+            # Delta of these series is 1/31.
             assert ((ratio > 0.2) & (ratio < 1)).all(), (name, ratio)
         else:
             assert ratio == pytest.approx(1, rel=1e-6), name

@@ -1,4 +1,4 @@
-"""The comparison of vector means: the stated measurements, and the series of each panel."""
+"""Tests of the comparison of vector means: the stated measurements, and each panel's series."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

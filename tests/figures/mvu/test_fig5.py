@@ -38,7 +38,7 @@ def test_fig5_draws_variances_over_the_bound_and_marks_where_more_bits_stop_help
 def test_letters_never_sent_are_left_out_of_the_maps(picture: Figure, entries: pd.DataFrame) -> None:
     table = entries[(entries["epsilon"] == 5.0) & (entries["bits_out"] == 4)]
     sent = sent_letters(table)
-    # A basic optimum has at most twice as many letters as inputs: of 16, at least 8 are spare.
+    # A basic optimum has at most twice as many letters as inputs, so at least 8 of 16 are spare.
     assert sent["letter_index"].nunique() <= 8
     assert sent["probability"].sum() == pytest.approx(4.0)
     assert picture.axes[3].images[0].get_array().shape == (4, sent["letter_index"].nunique())

@@ -1,4 +1,4 @@
-"""Tables laid out entry by entry: the designed tables, and bounds that agree."""
+"""Tests of tables entry by entry: the designed tables, and bounds that agree."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The picture and the page of a plan."""
+"""Tests of the picture and the page of a plan."""
 
 import pandas as pd
 import pytest

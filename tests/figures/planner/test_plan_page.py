@@ -1,4 +1,7 @@
-"""The page of a plan: recommendations first, no empty column, nothing loaded from elsewhere."""
+"""The page of a plan begins with recommendations and is self-contained.
+
+No column is empty.
+"""
 
 import re
 
@@ -26,7 +29,7 @@ def test_a_page_loads_nothing_and_begins_with_recommendations(plan: Plan) -> Non
         assert page.index(f"<h2>{model}: {name}</h2>") < page.index("<svg")
         assert f"quietbits calibrate {name}" in page
     assert page.count('class="best"') == len(plan.recommended)
-    # Commands stand on lines of their own.
+    # Each command has a separate line.
     assert "\\n" not in page
 
 

@@ -1,4 +1,4 @@
-"""Plots choose their axis among the settings that vary, and state what they leave out."""
+"""Plots choose their axis among the settings that vary, and state omissions."""
 
 import re
 from dataclasses import replace
@@ -32,7 +32,7 @@ def rows_of(epsilons: tuple[float, ...] = (1, 2), labels: tuple[str, ...] = ("a"
 
 
 def texts(svg: str) -> set[str]:
-    """Return the texts of a figure: matplotlib names each in a comment above its outlines."""
+    """Return the texts of a figure, which matplotlib writes in comments above their outlines."""
     return set(re.findall(r"<!-- (.*?) -->", svg))
 
 

@@ -1,4 +1,7 @@
-"""The report: a self-contained page with the expected text, in which no name becomes markup."""
+"""The report is a self-contained page with the expected text.
+
+No name becomes markup.
+"""
 
 import html
 import re
@@ -25,7 +28,7 @@ LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video
 
 
 class Page(HTMLParser):
-    """Parsed page: order of its elements, external resources, identifiers and texts."""
+    """A parsed page: order of its elements, external resources, identifiers and texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -144,7 +147,7 @@ def test_names_are_shown_as_text_that_controls_nothing(study: MeanStudy) -> None
         text = Page(page).text
         assert printable(name) in text
         assert not set(page) & set("\x1b\r\u202e\udcff")
-        # The figures' text stands in comments beside its outlines.
+        # Comments beside the outlines contain the figures' text.
         assert f"<!-- {drawable(name)} -->" in html.unescape(page)
 
 

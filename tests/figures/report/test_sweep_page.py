@@ -1,6 +1,6 @@
 """A sweep's page has the sentence, table and plot of its results.
 
-Unequal budgets are flagged.
+The page flags unequal budgets.
 """
 
 import re
@@ -71,7 +71,7 @@ def test_the_table_has_what_the_summary_says(results: pd.DataFrame, page: str) -
         error, margin = in_figures(stated["mean_squared_error"]), in_figures(stated["standard_error"], 2)
         assert row[2] == with_powers(f"{error} ± {margin}")
         assert row[3] == in_figures(stated["ratio_to_central"])
-        # Bounds of secure sums are too weak here.
+        # Bounds of secure sums are too weak, so the page omits them.
         ratio = stated["worst_squared_error"] / stated["lower_bound"]
         assert row[4] == (in_figures(ratio) if stated["trust_model"] == "local" else "")
         assert row[5:7] == [in_figures(stated["bits_per_client"]), in_figures(stated["epsilon"])]
@@ -85,7 +85,7 @@ def test_the_sentence_is_computed_and_rows_of_other_budgets_are_flagged(results:
     leaders = local.loc[local.groupby("epsilon")["mean_squared_error"].idxmin(), "label"]
     assert set(leaders) == {"privunit"}
     assert "3 mechanisms in 2 settings; the least squared error among mechanisms of the same guarantee: privunit (local, in 2 of 2" in page
-    # A single mechanism of a trust model is compared with none.
+    # A single mechanism of a trust model has no mechanism to compare with.
     assert page.count('<tr class="best">') == 2
     assert "Rows differ in trust model: compare only those of the same trust model." in page
     assert "Guarantees: replace-one adjacency, local and secure-sum trust models, epsilon 1 and 3, delta 10⁻⁵." in page

@@ -1,6 +1,6 @@
 """The page of an index.
 
-Points under test: the facts of its tables' certificates, no external resources, and a limited length.
+Points under test: the facts of the tables' certificates, no external resources, and a limited length.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""The page of trainings states the best of each guarantee, and references apart.
+"""The page of trainings states the best of each guarantee, and references separately.
 
-Unequal budgets are flagged.
+The page flags unequal budgets.
 """
 
 import re
@@ -95,7 +95,7 @@ def test_many_settings_are_not_all_drawn(results: pd.DataFrame) -> None:
     none = results[results["mechanism"] == "none"]
     worse = none.assign(run="worse", server_rate=9.0, accuracy=0.01)
     page = training_page_html(pd.concat([none, worse, *others], ignore_index=True))
-    # The best reference and the best others are drawn.
+    # The page draws the best reference and the best other settings.
     assert "Not drawn: 5 settings of lower accuracy." in page
     drawn = set(re.findall(r"<!-- (.*?) -->", page))
     assert {"none, server rate 1", *(f"dp-fedavg, server rate {rate}" for rate in range(2, MOST_SERIES + 1))} <= drawn

@@ -29,7 +29,7 @@ def recommended_vectors() -> list[list[str]]:
 
 
 def clients_for(trust_model: str, share: float) -> str:
-    """Return the number of clients for a relative error, with thousands apart."""
+    """Return the number of clients for a relative error, with spaces between thousands."""
     advice = next(item for item in advised().advice if item.trust_model == trust_model)
     (number,) = (item.clients for item in advice.clients_needed if item.relative_error == share)
     return f"{number:,}"
@@ -53,5 +53,5 @@ def mechanisms() -> int:
 
 
 def gap() -> float:
-    """Return the optimality gap of README's table in per cent."""
+    """Return the optimality gap of README's table in percent."""
     return 100 * quietbits.design_mvu(epsilon=3.0, bits_in=5, bits_out=3).certificate.optimality_gap

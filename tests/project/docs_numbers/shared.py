@@ -1,4 +1,4 @@
-"""Formats of the numbers on all pages."""
+"""Functions that format the numbers on all pages."""
 
 import math
 import tempfile

@@ -1,4 +1,4 @@
-"""Rényi divergences of two distributions value by value, against many digits."""
+"""Rényi divergences of two distributions agree with sums in many digits."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
         orders = ORDERS if values < 1000 else ORDERS[[1, 4, 6, 9]]
         for order, result in zip(orders.tolist(), loss.renyi_divergences(orders).tolist(), strict=True):
             expected = exact_divergence(loss, order)
-            # The dropped mass has 53 bits, which matters at orders near 1.
+            # The dropped mass has 53 bits, which matter at orders near 1.
             allowed = abs(expected) * 1e-11 + 4e-16 * (1 / (order - 1) + 1) * (abs(mpmath.log(1 - loss.certain)) + 1)
             assert abs(result - expected) <= allowed
 
@@ -139,7 +139,8 @@ def test_values_of_one_distribution_alone_add_up_over_uses() -> None:
 
 @pytest.mark.parametrize("order", [1.5, 8.0, 19.0])
 def test_values_that_only_one_distribution_makes_likely_count(order: float) -> None:
-    # Whole blocks of values are rare under the first distribution: likely under the second, or with losses that dominate high orders.
+    # Whole blocks of values are rare under the first distribution, and are likely under the second, or have losses that dominate high
+    # orders.
     size = 2**13
     log_masses = np.concatenate(
         [np.full(size, -200 - math.log(size)), np.full(size, -200 - math.log(size)), np.full(1000, -math.log(1000))]

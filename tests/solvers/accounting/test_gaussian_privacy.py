@@ -68,7 +68,7 @@ def test_epsilon_is_enough_and_a_billionth_less_is_not(noise_multiplier: float, 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (5.0, 1e-3)])
 def test_loss_distributions_agree(epsilon: float, delta: float) -> None:
     multiplier = gaussian_noise_multiplier(epsilon, delta)
-    # The loss is rounded upward to a grid of 1e-4: never below, and hardly above.
+    # The loss is rounded upward to a grid of 1e-4, so the bound is never below, and hardly above.
     loss = gaussian_privacy_loss(multiplier)
     assert epsilon * (1 - 1e-9) <= loss.get_epsilon_for_delta(delta) <= epsilon + 1e-4
     assert loss.get_delta_for_epsilon(epsilon) == pytest.approx(gaussian_delta(multiplier, epsilon), rel=1e-3)

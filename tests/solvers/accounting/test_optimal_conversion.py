@@ -14,7 +14,7 @@ ORDERS = np.array(DEFAULT_ORDERS[:-1])
 
 
 @given(
-    # Both skip orders below 1.01.
+    # Both conversions skip orders below 1.01.
     orders=st.lists(
         st.one_of(st.floats(1.0001, 1.02), st.floats(1.02, 100.0), st.floats(100.0, 1e6)), min_size=1, max_size=12, unique=True
     ),

@@ -1,4 +1,7 @@
-"""Largest hockey-stick divergences of a table's rows: no skipped pair exceeds the result."""
+"""Tests of the largest hockey-stick divergences of a table's rows.
+
+No skipped pair exceeds the result.
+"""
 
 from fractions import Fraction
 
@@ -9,7 +12,7 @@ from quietbits.solvers.accounting import privacy_loss
 from quietbits.solvers.accounting.privacy_loss import FEW, dominating_privacy_loss, largest_hockey_sticks
 
 
-# With few pairs, all pairs are computed; with many pairs, only pairs that may be the largest.
+# With few pairs, the function computes all pairs; with many pairs, only pairs that may be the largest.
 @pytest.mark.parametrize("count", [6, 30])
 @pytest.mark.parametrize("kind", ["random", "two values", "gaussian", "laplace", "alike"])
 def test_the_largest_divergences_are_those_of_all_pairs(kind: str, count: int) -> None:
@@ -84,13 +87,13 @@ def test_sums_of_chosen_pairs_and_of_all_are_those_of_whole_fractions(monkeypatc
     ]
     np.testing.assert_allclose(privacy_loss._hockey_sticks(table, rows, others, factor), exact, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(privacy_loss._all_hockey_sticks(table, factor).ravel(), exact, rtol=1e-13, atol=1e-15)
-    # Bounds are never below, and above by rounding only.
+    # Bounds are never below the sums, and above them only by rounding.
     above = privacy_loss._bounded_hockey_sticks(table, rows, others, factor) - exact
     assert 0 <= above.min() <= above.max() < 1e-13
 
 
 def test_a_few_pairs_of_many_letters_are_all_compared() -> None:
-    # The number of pairs fills a batch exactly: none is recomputed.
+    # The number of pairs fills a batch exactly, and no pair is recomputed.
     table = np.random.default_rng(6).dirichlet(np.ones(2**13), size=2)
     factors = (table / table[::-1]).max() ** (np.arange(5) / 4 * (1 + 1e-9))
     rows, others = np.array([0, 1]), np.array([1, 0])
@@ -107,7 +110,7 @@ def test_no_pair_whose_bound_is_above_the_largest_is_passed_over(monkeypatch: py
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((14, 14)))
     exact = np.maximum(table[rows] - factor * table[others], 0).sum(axis=1)
-    # The bounds are up to four times as large as the sums, in another order.
+    # Each bound is up to four times as large as its sum, so the largest bound may belong to a smaller sum.
     bound = exact * (1 + 3 * rng.random(len(exact)))
     assert privacy_loss._largest_hockey_stick(bound, table, rows, others, factor) == pytest.approx(exact.max(), rel=1e-12)
 
@@ -124,7 +127,7 @@ def test_equal_rows_reveal_nothing() -> None:
 
 @pytest.mark.parametrize("distance", [0.15, 0.3, 1.0])
 def test_only_inputs_within_the_distance_are_compared(distance: float) -> None:
-    # The first rows differ least, the last rows most.
+    # The first rows differ least, and the last rows most.
     table = np.cumsum(np.random.default_rng(2).random((8, 5)) * np.arange(1, 9)[:, None], axis=0) + 1
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((8, 8)))

@@ -36,7 +36,7 @@ def test_delta_at_the_epsilon_returned_is_just_below(epsilon: float, rounds: int
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 15.0])
 @pytest.mark.parametrize("share", [1e-15, 1e-14, 1e-9])
 def test_the_epsilon_of_one_round_that_is_next_to_nothing(epsilon: float, share: float) -> None:
-    # At delta = tanh(epsilon / 2) epsilon becomes 0: all digits of the loss and the subtracted logarithm cancel.
+    # At delta = tanh(epsilon / 2) epsilon becomes 0, as all digits of the loss and the subtracted logarithm cancel.
     delta = math.tanh(epsilon / 2) * (1 - share)
     result = composed_pure_epsilon(epsilon, 1, delta)
     assert exact_delta(epsilon, 1, result) <= delta
@@ -88,6 +88,6 @@ def test_bad_arguments(arguments: tuple[float, int, float], message: str) -> Non
 
 
 def test_deltas_below_the_least_leave_the_sum_of_epsilons() -> None:
-    # Probabilities of the rarest answers are below the least float: a sum of them would pass for zero.
+    # Probabilities of the rarest answers are below the least float, so that their sum would count as zero.
     assert composed_pure_epsilon(0.1, 10_000, 1e-305) == 1000.0
     assert composed_pure_epsilon(0.1, 10_000, 1e-299) < 500

@@ -1,6 +1,6 @@
 """Rényi curves that compute divergences on demand.
 
-Points under test: few orders give the epsilon of all orders.
+Point under test: few orders give the epsilon of all orders.
 """
 
 import math
@@ -83,7 +83,8 @@ def test_infinite_divergences_prove_nothing() -> None:
 @pytest.mark.parametrize("conversion", CONVERSIONS)
 @pytest.mark.parametrize("multiplier", [0.05, 0.5, 2.0, 20.0, 200.0, 2000.0])
 def test_no_conversion_is_below_the_exact_epsilon_of_gaussian_noise(multiplier: float, conversion: str) -> None:
-    # The test includes deltas just below delta at epsilon = 0: 0.4 over the multiplier, where divergences are about the square of delta.
+    # The test includes deltas just below delta at epsilon = 0, which is 0.4 over the multiplier; divergences are then about the square of
+    # delta.
     orders = np.array(DEFAULT_ORDERS[:-1])
     curve = RenyiCurve(orders, orders / (2 * multiplier**2))
     for delta in (*np.geomspace(1e-12, 0.9, 40), 0.99 * gaussian_delta(multiplier, 0.0)):

@@ -2,7 +2,7 @@
 
 The tests run against fifty digits, in both limits, and with letters that only some rows send.
 
-Pairs of rows: divergences in whole fractions, and the largest of many nearly equal ones.
+Points under test of pairs of rows: divergences in whole fractions, and the largest of many nearly equal divergences.
 """
 
 import math
@@ -120,7 +120,7 @@ def test_letters_that_only_one_row_sends_are_infinite_evidence(order: float) -> 
     weights = np.array([[2, 2, 0, 0], [1, 2, 1, 0], [0, 4, 0, 0]])
     matrix = renyi_matrix(weights, order)
     assert np.isinf(matrix).tolist() == [[False, False, True], [True, False, True], [False, False, False]]
-    # Row 2 always sends letter 1, to which rows 0 and 1 give a half each: ln 2 at every order.
+    # Row 2 always sends letter 1, to which rows 0 and 1 give a half each, so the divergence is ln 2 at every order.
     np.testing.assert_allclose(matrix[2, :2], math.log(2), rtol=1e-12)
     distances = divergence_by_distance(weights, [order])[0]
     assert distances.tolist() == [0.0, math.inf, math.inf]
@@ -301,7 +301,7 @@ def test_divergences_have_twelve_digits(order: float) -> None:
 
 @pytest.mark.parametrize("order", [2.0, 40.0])
 def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: float) -> None:
-    # The rows are those of randomised response with relative differences of 1e-11: some thousand pairs.
+    # The rows are those of randomised response with relative differences of 1e-11, in some thousand pairs.
     inputs = 64
     rng = np.random.default_rng(4)
     table = perturbed_response(inputs, 1e-11, rng)
@@ -358,7 +358,7 @@ def test_one_of_many_that_is_smaller_than_its_bound_does_not_lower_what_is_known
     ],
 )
 def test_pairs_that_are_very_unlike_or_very_alike(rows: list[list[int]], order: float) -> None:
-    # Several letters of the same large ratio count separately; ratios near 1 must not cancel.
+    # Several letters of the same large ratio count separately, and ratios near 1 must not cancel.
     table = np.array(rows, dtype=np.int64)
     computed = float(pair_divergences(table, np.array([0]), np.array([1]), order)[0])
     with mpmath.workdps(60):
@@ -379,7 +379,7 @@ def test_in_every_group_one_of_many_stands_for_its_own(order: float) -> None:
     pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
     half = len(pairs) // 2
     groups = exact[:half], exact[half:]
-    # The first pair of a group has its smallest divergence: the allowance is the distance to the largest.
+    # The first pair of a group has its smallest divergence, and the allowance is the distance to the largest.
     allowance = np.array([1.001 * float(group[-1] - group[0]) * (order - 1) for group in groups])
     result = PairSearch(table, pairs, np.array([half, len(pairs) - half])).largest(order, exact * (order - 1), allowance)
     for group, largest in zip(groups, result.tolist(), strict=True):
@@ -398,8 +398,8 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
     pairs = rng.permutation(unequal_pairs(inputs))
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     factor = 1.0 if math.isinf(order) else order - 1
-    # Bounds of other pairs are up to four times too large, those of the largest pairs are close, so the largest pairs come late. A lower
-    # bound on the largest divergence is known.
+    # Bounds of other pairs are up to four times too large, and bounds of the largest pairs are close, so the largest pairs come late. A
+    # lower bound on the largest divergence is known.
     bound = exact * factor * (2 + 2 * rng.random(len(pairs)))
     for place in (int(exact[:40].argmax()), 40 + int(exact[40:].argmax())):
         bound[place] = exact[place] * factor * 1.001

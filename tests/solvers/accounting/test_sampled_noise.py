@@ -1,10 +1,10 @@
 """Privacy losses of sampled Gaussian noise.
 
-Points under test: the numbers of dp-accounting for any noise, without its warnings.
+Points under test: results equal dp-accounting's for any noise, without its warnings.
 
-Sums at whole orders, against the same sums in many digits, exact sums of dp-accounting, and the bound without sampling.
+Sums at whole orders agree with the same sums in many digits, with exact sums of dp-accounting, and with the bound without sampling.
 
-The series at fractional orders, against the integral in many digits and against neighbouring whole orders.
+The series at fractional orders agrees with the integral in many digits and with neighbouring whole orders.
 """
 
 import itertools
@@ -36,7 +36,7 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 FRACTIONAL_ORDERS = (1.05, 2.7, 9.75)
 
 ORDERS = np.array([2, 3, 4, 7, 32, 256])
-# Sums are rounded upward by this relative amount.
+# Relative amount by which sums are rounded upward.
 SLACK = 7.1e-10
 
 
@@ -175,7 +175,7 @@ def test_they_are_those_of_dp_accounting_where_noise_is_small(noise_multiplier: 
 
 
 def test_differences_that_cancel_are_not_taken_for_losses() -> None:
-    # dp-accounting's divergence is 7 times the exact sum here.
+    # dp-accounting's divergence is 7 times the exact sum.
     theirs = (
         RdpAccountant([64], NeighboringRelation.REPLACE_ONE).compose(SampledWithoutReplacementDpEvent(2, 1, GaussianDpEvent(20.0))).rdp[0]
     )

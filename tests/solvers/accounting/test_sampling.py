@@ -128,7 +128,7 @@ def test_poisson_sampling_by_enumeration(seed: int, contrast: float, rate: float
 def test_sampling_one_of_several_by_enumeration(seed: int, contrast: float, size: int) -> None:
     table = rows(seed, 3, contrast)
     bound = fixed_size_sampled_curve(curve_of(list(itertools.combinations(table, 2))), 1 / size)
-    # The other clients hold any values in any order: here all equal, or a mixture of three values.
+    # The other clients may hold any values in any order; in this test all are equal, or a mixture of three values.
     for others in [*([row] * (size - 1) for row in table), [table[k % 3] for k in range(size - 1)]]:
         for own, other in itertools.permutations(table, 2):
             first, second = (np.mean([*others, last], axis=0) for last in (own, other))
@@ -159,7 +159,8 @@ def test_a_bound_is_never_above_the_curve_of_everyone() -> None:
 
 
 def test_orders_below_the_first_of_a_curve_have_a_chord_from_order_1() -> None:
-    # Gaussian noise of multiplier 2, known at order 3 alone: its cumulant is 3/4 there, at most half of that at order 2, and 1/4 in truth.
+    # Gaussian noise of multiplier 2 is known only at order 3, with cumulant 3/4. At order 2 the cumulant is at most half of that, and in
+    # truth 1/4.
     curve, rate = RenyiCurve(np.array([3.0]), np.array([0.375])), 0.3
     poisson, fixed = (sampled_of(curve, rate).divergences[0] for sampled_of in (poisson_sampled_curve, fixed_size_sampled_curve))
     assert poisson == pytest.approx(math.log1p(rate**2 * math.expm1(0.375)), rel=1e-9)

@@ -1,6 +1,6 @@
 """Tests of the lower bound.
 
-Requirements: below every table, attained at known optima, and rounded to the safe side.
+Requirements: the bound is below every table, attained at known optima, and rounded to the safe side.
 """
 
 from itertools import product
@@ -44,7 +44,7 @@ def test_no_table_is_below_the_bound(objective: str, metric: str | None) -> None
     best = min(program.solve(alphabet).value for alphabet in starting_alphabets(8, 6, constraint, 6, rng))
     bound = staircase_bound(3, constraint, weights)
     assert dual_lower_bound(bound.duals, inputs, constraint) <= best
-    # The comparison is meaningful: the bound is near.
+    # The comparison is meaningful, as the bound is near.
     assert bound.lower_bound > 0.5 * best
     for _ in range(10):
         duals = random_duals(8, rng)

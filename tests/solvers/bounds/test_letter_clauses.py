@@ -1,6 +1,7 @@
 """Tests of clauses of dual vectors.
 
-Points under test: they hold every letter with a positive violation, in exact arithmetic, and little else; no better table misses a clause.
+Points under test: clauses contain every letter with a positive violation, in exact arithmetic, and few other letters; no better table
+misses a clause.
 """
 
 import mpmath
@@ -104,7 +105,7 @@ def test_no_better_table_misses_a_clause(kind: str, epsilon: float) -> None:
             assert not missed
         others_missed += missed
     assert better >= 20
-    # The check is meaningful: clauses exclude worse tables.
+    # The check is meaningful, as clauses exclude worse tables.
     assert others_missed >= 5
 
 

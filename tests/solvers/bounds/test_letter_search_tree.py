@@ -1,7 +1,7 @@
 """Tests of the search tree for a given number of letters.
 
 Points under test: the bound agrees with brute force over letters, with closed forms, and with the bound for any number of letters; it holds
-when time runs out; and better tables are found on the way.
+when time runs out; and the search returns better tables.
 """
 
 from dataclasses import replace

@@ -122,7 +122,7 @@ def test_objectives_are_ordered_as_they_must_be(epsilon: float, metric: str | No
     assert mean.lower_bound <= worst.value
     variances = (mean.probabilities * (np.linspace(0, 1, 8)[:, None] - mean.alphabet) ** 2).sum(axis=1)
     assert worst.lower_bound <= variances.max()
-    # The weights that prove the largest variance are the worst prior: no table has less mean variance for it.
+    # The weights that prove the largest variance are the worst prior, for which no table has less mean variance.
     against = solve_staircase(3, ratio_constraint(epsilon, 3, metric), worst.duals.input_weights)
     assert against.value == pytest.approx(worst.value, rel=1e-6)
 

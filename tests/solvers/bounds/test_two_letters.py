@@ -1,4 +1,7 @@
-"""Tests of the best table with two letters: no pair of letters is better, and the bound errs downward by rounding alone."""
+"""Tests of the best table with two letters.
+
+No pair of letters is better, and the bound is rounded down.
+"""
 
 from fractions import Fraction
 

@@ -1,8 +1,8 @@
 """Tests of exact histograms.
 
-Points under test: solutions, second solutions and proofs against enumeration; messages and branches alone; refusals.
+Points under test: solutions, second solutions and proofs agree with enumeration, also by messages alone and branches alone; refusals.
 
-The rank modulo a prime against the rational rank.
+The rank modulo a prime agrees with the rational rank.
 """
 
 import itertools
@@ -118,7 +118,7 @@ def test_the_rigorous_size_is_decoded_and_proven() -> None:
 
 
 def test_large_counts() -> None:
-    """Counts exceed the limit of the messages; and two thousand clients are far more than items."""
+    """Counts exceed the limit of the messages, and there are far more clients than items."""
     rng = np.random.default_rng(2)
     matrix = rng.integers(0, 2, (40, 60))
     counts = np.zeros(60, dtype=np.int64)

@@ -2,9 +2,9 @@
 
 Points under test: optimality conditions, agreement of two solvers, valid certificates, paths, and bad input.
 
-The penalty from the noise: its formula, and how often noise exceeds it.
+Points under test of the penalty from the noise: its formula, and the share of noise that exceeds it.
 
-Least squares on a support: normal equations, operators and matrices, and impossible fits.
+Points under test of least squares on a support: normal equations, operators and matrices, and impossible fits.
 """
 
 import math
@@ -224,7 +224,7 @@ def test_a_good_start_is_used_and_a_bad_one_is_not(solver: str) -> None:
 
 
 def test_a_step_that_is_too_long_is_shortened() -> None:
-    """The power iteration underestimates the norm, here by a factor of a thousand."""
+    """The power iteration underestimates the norm by a factor of a thousand."""
     matrix, observations = draw(20, 60)
     penalty = 0.1 * critical_penalty(matrix, observations)
     problem = pose_problem(matrix, observations)
@@ -287,7 +287,7 @@ def test_precision_of_the_numbers_is_accounted_for() -> None:
     assert 1e-5 < lasso.relative_gap < 0.01
     with pytest.raises(ConvergenceError, match="above the tolerance 1e-06"):
         solve_lasso(operator, observations, penalty, max_iterations=500)
-    # The solver refuses an operator that hides single precision in doubles: its certificate would be wrong.
+    # The solver refuses an operator that hides single precision in doubles, as its certificate would be wrong.
     hiding = LinearOperator(
         (20, 60),
         matvec=lambda vector: (single @ vector.astype(np.float32)).astype(float),
@@ -382,7 +382,7 @@ def test_noise_is_seldom_above_the_penalty(kind: str) -> None:
     largest = np.abs(noise @ matrix).max(axis=1) / MEASUREMENTS
     penalty = noise_penalty(DIMENSION, 1.5, 7.0, MEASUREMENTS, probability)
     assert np.sum(largest > penalty) <= binom.isf(1e-6, runs, probability)
-    # The penalty is not much too large: three quarters of it would fail.
+    # The penalty is not much too large, as three quarters of it would fail.
     assert np.mean(largest > 0.75 * penalty) > probability
 
 

@@ -1,4 +1,4 @@
-"""Projection onto the simplex: its optimality conditions, and known cases."""
+"""Tests of the projection onto the simplex: optimality conditions, and known cases."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """Tests of subspace pursuit.
 
-Requirements: exact without noise, least squares on its support, never more entries than requested.
+Requirements: results are exact without noise, are least squares on their support, and never have more entries than requested.
 """
 
 import numpy as np

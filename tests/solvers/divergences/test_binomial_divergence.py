@@ -1,4 +1,4 @@
-"""Shifted binomial noise: every account against whole numbers and many digits."""
+"""Every account of shifted binomial noise agrees with whole numbers and many digits."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Minimal random coding, over all arrangements of the candidates' densities."""
+"""Tests of minimal random coding over all arrangements of the candidates' densities."""
 
 import itertools
 import math

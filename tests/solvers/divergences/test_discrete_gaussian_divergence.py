@@ -1,6 +1,6 @@
 """Rényi divergences of summed discrete Gaussians, against the sum's exact distribution.
 
-Sums of discrete Gaussians as randomly rounded Gaussian noise: the ratios by quadrature.
+For sums of discrete Gaussians as randomly rounded Gaussian noise: the ratios by quadrature.
 
 `tests/design/secure_sum/test_noisy_sum.py` compares the resulting epsilon with exact sums.
 """
@@ -120,7 +120,7 @@ def test_two_clients_reach_the_bound() -> None:
 
 
 def test_the_published_bound_is_false_with_little_noise() -> None:
-    # The claim holds from sigma = 1/2 on, as in theorem 5, and fails with little noise: the first figures are such a case.
+    # The claim holds from sigma = 1/2 on, as in theorem 5, and fails with little noise, for example at sigma = 0.16.
     assert published_divergences(2, 0.16, 1)[0] == pytest.approx(17.63, abs=5e-3)
     assert shifted_divergences(2, 0.16, 1)[0] == pytest.approx(18.84, abs=5e-3)
     for clients, sigma in itertools.product(CLIENTS, SIGMAS):
@@ -156,7 +156,7 @@ def test_tau_in_fifty_digits(clients: int, sigma: float) -> None:
 
 
 def test_tau_of_many_clients() -> None:
-    # The terms fall: beyond the directly summed terms, the sum lies between its bounds by the first and last of them.
+    # The terms fall, so beyond the directly summed terms the sum lies between its bounds by the first and the last term.
     clients, sigma = 3 * DIRECT_TERMS, 0.7
     with mpmath.workdps(30):
         first = discrete_gaussian_tau(DIRECT_TERMS + 1, sigma)
@@ -226,7 +226,7 @@ def test_the_bound_is_above_the_truth(clients: int, sigma: float, shift: int) ->
 
 
 def test_tau_overstates_what_is_lost() -> None:
-    # Coarse noise is worse than a Gaussian of the same variance, by far less than tau; fine noise is like the Gaussian.
+    # Coarse noise reveals more than a Gaussian of the same variance, by far less than tau; fine noise is like the Gaussian.
     coarse = summed_discrete_gaussian_losses(50, 0.5, 1).renyi_divergences([2.0])[0]
     gaussian = 2.0 / (2 * 50 * 0.5**2)
     assert gaussian * 1.1 < coarse < gaussian * 1.2
@@ -398,7 +398,7 @@ def test_every_client_beyond_the_direct_terms_has_a_term(monkeypatch: pytest.Mon
     exact = discrete_gaussian_tau(clients, sigma)
     fortieth = discrete_gaussian_tau(41, sigma) - discrete_gaussian_tau(40, sigma)
     monkeypatch.setattr(discrete_gaussian_divergence, "DIRECT_TERMS", 40)
-    # Terms fall: those beyond the fortieth are bounded by the fortieth.
+    # Terms fall, so the fortieth term bounds all later terms.
     assert exact * (1 - 1e-9) <= discrete_gaussian_tau(clients, sigma) <= (exact + (clients - 41) * fortieth) * (1 + 1e-9)
 
 

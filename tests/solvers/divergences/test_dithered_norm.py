@@ -1,6 +1,6 @@
 """Norms after rounding, for norms other than L1 and L2.
 
-Points under test: the sums behind them, in fifty digits.
+Points under test: the bounds agree with their sums in fifty digits.
 """
 
 import math
@@ -129,7 +129,8 @@ def test_the_square_of_the_euclidean_bound_is_the_largest_whole_number_below_the
 
 @pytest.mark.parametrize(("radius", "chords"), [(4.0, 40.0), (4.9, 49.0), (5.1, 5.1**2 + 25), (8.0, 64 + 25.0), (30.0, 900 + 25.0)])
 def test_the_chords_of_the_euclidean_quantile_change_at_half_a_step_each(radius: float, chords: float) -> None:
-    # There are a hundred coordinates. Half a step each is a radius of 5: beyond it, 10 times the radius is the smaller bound on the chords.
+    # There are a hundred coordinates, and half a step each is a radius of 5. Beyond it, 10 times the radius is the smaller bound on the
+    # chords.
     failure = 0.01
     expected = math.sqrt(chords + (2 * radius + 10) * math.sqrt(-math.log(failure) / 2))
     assert rounded_norm_quantile(100, 2.0, radius, failure) == pytest.approx(expected, rel=1e-9)

@@ -2,9 +2,9 @@
 
 Points under test: log moments against mpmath and quadrature, the best order, and bits at the edge of delta.
 
-The bound on the privacy loss of DP-REC's indices: against quadrature over few samples and groups, and all other orders.
+The bound on the privacy loss of DP-REC's indices agrees with quadrature over few samples and groups, and with all other orders.
 
-Moments of a loss that occurs with a small probability: the binomial sum in many digits.
+Moments of a loss that occurs with a small probability agree with the binomial sum in many digits.
 """
 
 import functools
@@ -39,7 +39,7 @@ from quietbits.solvers.divergences.dp_rec_privacy import (
 )
 from quietbits.solvers.divergences.importance_resampling import resampling_renyi_divergences
 
-# Each row has clip ratio, population, draws and delta: small and large populations, rare and frequent draws.
+# Each row has clip ratio, population, draws and delta, with small and large populations, and rare and frequent draws.
 TRAININGS = [
     (0.545, 100, 10_000, 100**-1.1),
     (1.41, 3500, 400_000, 3500**-1.1),

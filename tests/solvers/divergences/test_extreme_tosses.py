@@ -1,6 +1,6 @@
 """Bounds over all configurations of the other clients.
 
-Requirements: exact for few clients, above every exact value for many.
+Requirements: bounds are exact for few clients, and above every exact value for many clients.
 """
 
 import math
@@ -62,7 +62,7 @@ def test_fewer_cells_give_more_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_left_out_counts() -> None:
-    # An order this high depends on values of negligible probability: only the pure epsilon remains.
+    # An order this high depends on values of negligible probability, so only the pure epsilon remains.
     tosses = extreme_tosses(10_000, 1, 0.3)
     assert tosses.renyi_divergences([1e4])[0] == pytest.approx(tosses.largest_loss, rel=0.02)
     assert tosses.renyi_divergences([np.inf])[0] == tosses.largest_loss == pytest.approx(np.log(4))
@@ -98,7 +98,7 @@ def test_what_is_left_out_is_at_most_what_is_stated(upper: int, lower: int, tria
             others = convolved(others, law(count * trials, chance)) if count else others
         for own, chance in ((first, high), (second, low)):
             exact = convolved(others, law(trials, chance))
-            # The kept values are contiguous: their place follows from the values.
+            # The kept values are contiguous, and their place follows from the values.
             place = next(k for k, value in enumerate(exact) if abs(value / mpmath.mpf(own[0]) - 1) < 1e-6 and _fits(exact, own, k))
             left_out = mpmath.fsum([*exact[:place], *exact[place + len(own) :]])
             assert left_out == 0 or mpmath.log(left_out) <= log_left_out
@@ -112,7 +112,7 @@ def _fits(exact: list[mpmath.mpf], own: np.ndarray, place: int) -> bool:
 
 @pytest.mark.parametrize(("trials", "theta"), [(120, 0.499), (150, 0.499), (200, 0.49)])
 def test_values_too_rare_to_keep_are_counted_at_the_largest_loss(trials: int, theta: float) -> None:
-    # One client's successes reveal as much as its coins one by one: divergences of a coin add up.
+    # One client's successes reveal as much as its coins one by one, as divergences of a coin add up.
     orders = [1.01, 1.5, 2.0, 5.0, 50.0]
     with mpmath.workdps(60):
         high, low = mpmath.mpf(0.5) + mpmath.mpf(theta), mpmath.mpf(0.5) - mpmath.mpf(theta)

@@ -1,6 +1,6 @@
 """The proven divergences of a resampling, in fifty digits.
 
-The divergences are upper bounds, however close to zero.
+The divergences are upper bounds, also close to zero.
 """
 
 import math

@@ -18,7 +18,7 @@ def test_one_number_by_the_integral(shift: float) -> None:
     for order, computed in zip(orders, laplace_renyi_divergences(shift, orders).tolist(), strict=True):
         with mpmath.workdps(60):
             a, t = mpmath.mpf(order), mpmath.mpf(shift)
-            # The integral of |x| and |x - t| has three parts: left of 0, between, and right of t.
+            # The integral of |x| and |x - t| has three parts: left of 0, between 0 and t, and right of t.
             left, right = mpmath.exp((a - 1) * t) / 2, mpmath.exp(-a * t) / 2
             between = (mpmath.exp((a - 1) * t) - mpmath.exp(-a * t)) / (2 * (2 * a - 1))
             exact = mpmath.log(left + between + right) / (a - 1)

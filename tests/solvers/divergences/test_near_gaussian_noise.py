@@ -107,7 +107,7 @@ def test_one_shift_of_binomial_noise(trials: int, delta: float) -> None:
         epsilon = binomial_near_gaussian_epsilon(trials, 0.5, float(shift), 1, delta)
         exact = shifted_binomial_epsilon(trials, 0.5, shift, delta)
         assert epsilon is not None
-        # The quality depends on the noise: the smallest variance is the least that this account supports.
+        # The quality depends on the noise; the smallest variance is the least that this account supports.
         assert exact <= epsilon <= exact * {4000: 1.3, 40_000: 1.03, 10**6: 1.002}[trials] + 1e-3
 
 
@@ -271,7 +271,7 @@ def test_sampled_rounds_are_those_of_gaussian_noise_with_what_is_left_of_delta(n
     assert large is not None
     (multiplier, left), again = asked
     assert again == (multiplier, left)
-    # A grid of whole numbers costs next to nothing here: x is the part missing from delta, and occurs twice, with x'.
+    # A grid of whole numbers has almost no cost in this case, as x follows from the part missing from delta, and occurs twice, with x'.
     first = math.log(delta * (1 - 2e-4) / left)
     assert multiplier == pytest.approx(math.sqrt(variance) / shift, rel=1e-4)
     assert multiplier < math.sqrt(variance) / shift
@@ -347,7 +347,7 @@ def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.Monke
     with_ratio = account()
     choices[1] = SmoothedSum(180.0, 0.0)
     without = account()
-    # The first choice is too coarse: its ratio is not negligible.
+    # The first choice is too coarse, as its ratio is not negligible.
     assert [multiplier for multiplier, _ in asked] == [6.0, 6.0]
     assert with_ratio - without == pytest.approx(2 * coordinates * 2.5e-9, rel=1e-3)
     assert asked[0][1] / asked[1][1] - 1 == pytest.approx(-coordinates * 2.5e-9, rel=1e-3)
@@ -377,7 +377,7 @@ def test_the_tail_of_binomial_noise_is_above_the_truth_in_windows_of_any_width(p
 
 @pytest.mark.parametrize(("variance", "deviations"), [(1000.0, 5.0), (1000.0, 15.0), (6400.0, 5.0), (6400.0, 39.0)])
 def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(variance: float, deviations: float) -> None:
-    # In its far tail, Skellam noise is much likelier than Gaussian noise: by e^11 at 39 deviations of 80 steps.
+    # In its far tail, Skellam noise is much likelier than Gaussian noise, by a factor of e^11 at 39 deviations of 80 steps.
     ratio = skellam_noise_ratio(variance, deviations)
     first = math.floor(ratio.offsets[-1]) + 1
     with mpmath.workdps(40):
@@ -385,7 +385,7 @@ def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(va
         while True:
             mass = mpmath.besseli(value, mean) * mpmath.exp(-mean)
             total += mass
-            # From here on masses fall at least geometrically, so a geometric series bounds the rest.
+            # From this point on masses fall at least geometrically, so a geometric series bounds the rest.
             if mass < total * mpmath.mpf(10) ** -4:
                 break
             value += 1
@@ -426,5 +426,5 @@ def test_the_tail_of_binomial_noise_is_twice_the_larger_chernoff_bound(trials: i
 
 
 def test_the_window_of_common_successes_is_that_of_rare_ones() -> None:
-    # 0.999 behaves like 0.001: no window within half of the rarer outcome reaches far enough.
+    # Probability 0.999 behaves like 0.001, and no window within half of the rarer outcome reaches far enough.
     assert binomial_near_gaussian_epsilon(1_100_000, 0.999, 1.0, 1, 1e-60) is None

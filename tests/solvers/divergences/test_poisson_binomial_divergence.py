@@ -92,7 +92,7 @@ def test_no_mixture_of_extremes_is_worse(clients: int, trials: int, theta: float
 
 
 def test_a_mixture_of_extremes_can_be_worse_for_epsilon() -> None:
-    # A mixture is worse than the two extremes here, so the account never uses the extremes alone for a privacy loss distribution.
+    # In this case a mixture is worse than the two extremes, so the account never uses the extremes alone for a privacy loss distribution.
     pairs = poisson_binomial_pairs(40, 1, 0.4)
     epsilons = [loss.epsilon(1e-2) for loss in pairs.losses]
     assert pairs.epsilon(1e-2) == max(epsilons) > 1.05 * max(epsilons[0], epsilons[-1])
@@ -128,7 +128,7 @@ def test_small_theta_follows_the_law_of_variances() -> None:
 
 
 def test_a_large_sum_at_high_orders() -> None:
-    # Very improbable sums matter at high orders: the bound on the dropped mass must not matter.
+    # Very improbable sums matter at high orders, and the bound on the dropped mass must not.
     divergences = poisson_binomial_renyi(10**6, 16, 0.25, [2.0, 64.0, 256.0])
     np.testing.assert_allclose(divergences, np.array([2.0, 64.0, 256.0]) * divergences[0] / 2, rtol=2e-3)
 
@@ -144,7 +144,7 @@ def logarithms(trials: int, probability: float) -> np.ndarray:
     [(2, 800, 0.499), (3, 300, 0.499), (20, 100, 0.499), (2, 1050, 0.49), (10, 1000, 0.45), (20, 512, 0.49)],
 )
 def test_probabilities_too_small_for_floating_point(clients: int, trials: int, theta: float) -> None:
-    # Very improbable sums decide here, so no mass may be lost.
+    # Very improbable sums determine this divergence, so no mass may be lost.
     orders = [1.01, 1.5, 2.0, 8.0, 1000.0]
     noise = logarithms((clients - 1) * trials, 0.5 + theta)
     rows = []
@@ -384,8 +384,9 @@ def test_tails_are_bounded_by_the_end_of_each_stretch_where_the_exponential_is_l
 
 
 def test_nothing_is_left_out_of_sums_with_logarithms() -> None:
-    # Two clients of 1700 tosses, of probability 0.999 or 0.001: a sum of 2550 or more, nearly certain one way, needs 850 rare tosses the
-    # other way; a sum of 1750 or less needs 1650. At this order the divergence of P from Q is at least -ln Q of an event certain under P.
+    # Two clients have 1700 tosses, of probability 0.999 or 0.001. A sum of 2550 or more, nearly certain under one extreme, needs 850 rare
+    # tosses under the other; a sum of 1750 or less needs 1650. At this order the divergence of P from Q is at least -ln Q of an event
+    # certain under P.
     pairs = poisson_binomial_pairs(2, 1700, 0.499, SMALLEST_WINDOW)
     assert pairs.tails is None
     order, least = [1 + 1e-5], (850 * math.log(1000) - 1700 * math.log(2), 1650 * math.log(1000) - 3400 * math.log(2))

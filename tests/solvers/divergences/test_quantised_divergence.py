@@ -2,7 +2,7 @@
 
 Points under test: equation (10) of cpSGD by simulation, and Rényi divergences without it by enumeration.
 
-Chance of a false alarm below 1e-5 per statistical test.
+The chance of a false alarm is below 1e-5 per statistical test.
 """
 
 import math
@@ -32,7 +32,7 @@ DELTA = 0.3
 
 
 def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return pairs in the unit ball: most distant, random, and separated by rounding."""
+    """Return pairs of vectors in the unit ball: most distant, random, and separated by rounding."""
     rng = np.random.default_rng(1)
     random = rng.normal(size=(2, DIMENSION))
     random /= np.linalg.norm(random, axis=1)[:, None]
@@ -152,7 +152,7 @@ def test_the_closed_form_bounds_the_exact_divergence_and_is_close_to_it(trials: 
         first, second = binom.logpmf(value, trials, 0.5), binom.logpmf(value - shift, trials, 0.5)
         exact = np.array([np.logaddexp.reduce(a * first + (1 - a) * second) / (a - 1) for a in orders])
         assert np.all(exact <= closed)
-        # The bound is close for orders whose worst values are inside the window: the cubic terms cost a relative 44 j / N**1.5.
+        # The bound is close for orders whose worst values are inside the window; the cubic terms cost a relative 44 j / N**1.5.
         inside = (orders - 1) * shift < window / 2
         assert inside.sum() >= 2
         assert np.all((closed <= exact * (1 + 600 / trials) + 100 * shift / trials**1.5)[inside])
@@ -251,7 +251,7 @@ def test_epsilon_refuses_what_is_out_of_range(changes: dict[str, Any], message: 
 @pytest.mark.parametrize("shift", [16.5, 30.5, 40.25])
 @pytest.mark.parametrize("order", [1.0001, 2.0, 30.0])
 def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, order: float) -> None:
-    # One coordinate lies between two whole distances: a mixture of both shifts.
+    # One coordinate lies between two whole distances, as a mixture of both shifts.
     square, linear = np.array([2e-3]), 3e-3
     bound = FairBinomialBound(square, linear, 0.0)
     low, share = math.floor(shift), shift - math.floor(shift)
@@ -260,7 +260,8 @@ def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, orde
     computed = float(quantised_renyi(bound, np.array([order]), 1, shift, shift)[0])
     assert exact <= computed <= exact * 1.1
     if order < 1.001:
-        # The mean square of the two whole shifts decides; half-way between them it exceeds the square of the shift by a quarter of a step.
+        # The mean square of the two whole shifts determines the bound; half-way between them it exceeds the square of the shift by a
+        # quarter of a step.
         assert exact == pytest.approx(2e-3 * (shift**2 + share * (1 - share)) + linear * shift, rel=1e-3)
 
 
@@ -347,7 +348,7 @@ def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(t
 
 
 def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The ends fail often here: the remaining noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
+    # The ends fail often in this case. The remaining noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
     trials, dimension, levels, distance, delta, failure = 10**5, 7, 9, 2.5, 1e-5, 0.02
     curves: list[np.ndarray] = []
     bound_of, curve_of = quantised_divergence.fair_binomial_bound, quantised_divergence.RenyiCurve
@@ -366,6 +367,6 @@ def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatc
 
 def test_a_step_whose_ratio_is_beyond_all_numbers_is_infinite_at_low_orders_too() -> None:
     bound = FairBinomialBound(square=np.array([10.0]), linear=0.0, failure=0.0)
-    # The moment is e^990; a bound may be infinite there, and is never below the divergence of one whole step.
+    # The moment is e^990; a bound may be infinite at this order, and is never below the divergence of one whole step.
     assert quantised_renyi(bound, np.array([100.0]), 1, 1.0, 1.0)[0] >= 10.0
     assert quantised_renyi(bound, np.array([100.0]), 1, 0.5, 0.5)[0] >= (990 + math.log(0.5)) / 99

@@ -2,9 +2,9 @@
 
 Points under test: the blanket's bound against enumeration of the other clients, and against exact binomial sums.
 
-The expected positive part of a sum: above exact sums, and close to them.
+Bounds on the expected positive part of a sum are above exact sums, and close to them.
 
-The published closed form of amplification by shuffling.
+The tests also cover the published closed form of amplification by shuffling.
 """
 
 import itertools
@@ -346,7 +346,7 @@ def test_the_terms_of_a_sum_are_rounded_upward() -> None:
         table = rng.integers(1, 1000, size=(3, 6))
         table[:, -1] += 6000 - table.sum(axis=1)
         shuffled = ShuffledLetters(table, 2)
-        # Some terms nearly cancel: the factor is one of the ratios.
+        # Some terms nearly cancel, as the factor is one of the ratios.
         factor = float(table[:, 0].max() / table[:, 0].min())
         values = shuffled._values(factor, slice(None))
         for pair, (own, other) in enumerate(itertools.permutations(range(3), 2)):
@@ -358,7 +358,7 @@ def test_the_terms_of_a_sum_are_rounded_upward() -> None:
 
 
 def test_the_rest_of_a_measure_is_exact_for_whole_numbers() -> None:
-    # Rows of 2**60 that differ by 3: a float cannot hold their sum less the smallest entries.
+    # Rows of 2**60 differ by 3, and a float cannot hold their sum less the smallest entries.
     shuffled = ShuffledLetters([[2**59 + 3, 2**59], [2**59, 2**59 + 3]], 2)
     assert shuffled._rest == pytest.approx(3 / (2**60 + 3), rel=1e-12, abs=0)
     assert ShuffledLetters([[0.75, 0.25], [0.25, 0.75]], 2)._rest == 0.5
@@ -379,7 +379,7 @@ def test_the_lower_hull_is_the_least_of_all_chords() -> None:
 
 
 def test_the_loss_is_close_to_the_divergence_in_both_directions() -> None:
-    # Two clients with binary letters: three histograms. The others hold what reveals most.
+    # Two clients with binary letters have three histograms. The other client holds the input that reveals most.
     ratio, clients = math.exp(1.0), 2
     letters = ShuffledLetters([[ratio, 1], [1, ratio]], clients)
     loss = letters.loss(1e-3, 1)
@@ -396,7 +396,7 @@ def test_the_loss_is_close_to_the_divergence_in_both_directions() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 50])
 def test_a_measure_above_one_counts_as_often_as_there_are_variables(count: int) -> None:
-    # All values are positive: the expectation is their mean, times the measure of each of the other variables.
+    # All values are positive, so the expectation is their mean, times the measure of each of the other variables.
     bound = positive_part_bound(np.array([1.0, 3.0]), np.array([0.5, 0.4]), 0.9, count, 1e-2)
     assert 1 <= bound / ((0.5 + 3 * 0.4) * 1.8 ** (count - 1)) <= 1 + 1e-9
 
@@ -411,7 +411,7 @@ def test_the_hull_is_taken_over_the_exponentials_of_the_losses(monkeypatch: pyte
     monkeypatch.setattr(shuffled_letters, "_lower_hull", recorded)
     letters = ShuffledLetters([[3, 1], [1, 3]], 100)
     letters.loss(1e-6, 4)
-    # Losses up to the epsilon at a thousandth of a use's share of delta.
+    # The grid has losses up to the epsilon at a thousandth of a use's share of delta.
     reach = letters.epsilon(1e-6 / 1000 / 4)
     assert np.log(asked[0]) == pytest.approx(np.linspace(-reach, reach, 161), rel=1e-9, abs=1e-12)
 
@@ -435,7 +435,7 @@ def test_a_small_rest_is_allowed_its_rounding() -> None:
     count, rest = 1000, 1e-9
     up = (1 - rest) / 2
     bound = positive_part_bound(np.array([0.5, -0.5]), np.array([up, up]), rest, count, 1e-6)
-    # Without the rest half the mean absolute deviation of tosses, per toss; the rest changes it by a millionth at most.
+    # Without `rest`, the result is half the mean absolute deviation of tosses, per toss; `rest` changes it by a millionth at most.
     exact = math.comb(count, count // 2) / 2 ** (count + 2)
     assert 1 - 2e-6 <= bound / exact <= 1 + 3e-3
 

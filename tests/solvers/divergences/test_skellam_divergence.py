@@ -1,6 +1,6 @@
 """Tests of Skellam noise.
 
-Points under test: the theorem in whole fractions, above the exact Rényi divergence; the least variance; Chernoff's tail.
+Points under test: the theorem agrees with whole fractions and exceeds the exact Rényi divergence; the least variance; Chernoff's tail.
 """
 
 import math
@@ -37,7 +37,7 @@ def test_the_theorem_in_whole_fractions(variance: Fraction, l1: int, l2_squared:
 
 
 def test_either_correction_is_the_smaller_somewhere() -> None:
-    # With little noise the term in 1 / mu is the smaller one; the second case has much noise.
+    # With little noise the term in 1 / mu is the smaller term; the second case has much noise.
     for variance, expected in ((Fraction(1, 4), Fraction(6)), (Fraction(50), Fraction(3 + 6, 4 * 2500))):
         assert theorem(variance, 1, 1, 2) - 1 / variance == expected
 

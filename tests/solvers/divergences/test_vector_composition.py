@@ -142,7 +142,7 @@ def test_the_largest_norm_leaves_every_coordinate_free() -> None:
 
 
 def test_distances_out_of_reach_are_left_out_of_the_guarantee() -> None:
-    # One bit reveals little: divergences grow with the squared distance, so mixing in far pairs helps the relaxation.
+    # One bit reveals little, and divergences grow with the squared distance, so mixing in far pairs raises the relaxation.
     table = np.column_stack([np.arange(20, 29), np.arange(28, 19, -1)])
     matrix = renyi_matrix(table, 2.0)
     distances = np.abs(np.subtract.outer(np.arange(9), np.arange(9)))

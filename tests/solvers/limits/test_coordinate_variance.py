@@ -1,6 +1,6 @@
 """The Cramér-Rao limit of coordinates.
 
-Points under test: its divergence inequality, and no table below the limit.
+Points under test: the divergence inequality holds, and no table is below the limit.
 """
 
 import math
@@ -44,14 +44,14 @@ def test_the_bound_is_met_at_order_two_and_at_infinity_and_by_small_divergences(
 
 @pytest.mark.parametrize(("dimension", "norm"), [(1, 2.0), (8, 1.0), (8, 2.0), (128, 2.0), (300, 3.0)])
 def test_no_unbiased_table_has_less_variance(dimension: int, norm: float) -> None:
-    # The tables are linear in the input, with unbiased letters: sum_j slope_j a_j = 1, sum_j mean_j a_j = middle.
+    # The tables are linear in the input. Letters are unbiased, so sum_j slope_j a_j = 1 and sum_j mean_j a_j = middle.
     rng = np.random.default_rng(0)
     means, inputs = rng.dirichlet(np.full(6, 3.0)), np.arange(16)
     slopes = rng.normal(size=6) * means
     slopes -= means * slopes.sum()
     slopes *= 0.9 * means.min() / (8 * np.abs(slopes).max()) / math.sqrt(dimension)
     table = means + (inputs - 7.5)[:, None] * slopes
-    # The letters of least variance in the middle attain the Cramér-Rao bound there.
+    # The letters of least variance in the middle attain the Cramér-Rao bound in the middle.
     information = float((slopes**2 / means).sum())
     letters = 7.5 + slopes / means / information
     assert table @ letters == pytest.approx(inputs, abs=1e-9)

@@ -1,6 +1,6 @@
 """Bits that frequencies need, against encoders with known errors.
 
-Packings, enumerated.
+The tests enumerate packings.
 """
 
 import itertools
@@ -65,7 +65,7 @@ def test_no_quantiser_of_all_histograms_beats_the_bound(categories: int, clients
 
 @pytest.mark.parametrize(("categories", "clients"), SIZES)
 def test_without_bits_the_best_constant_is_hardly_better(categories: int, clients: int) -> None:
-    # Estimating a half for every item errs by a half; the uniform distribution errs by 1 - 1/d in squares.
+    # Estimating a half for every item has an error of a half; the uniform distribution has a squared error of 1 - 1/d.
     assert 0.5 * (1 - 1 / categories) * (1 - 1e-8) <= frequency_compression_bound(categories, clients, 0.0) <= 0.5
     squared = frequency_compression_bound(categories, clients, 0.0, loss="l2-squared")
     assert (1 - 1 / categories) * (1 - 1e-6) <= squared <= 1 - 1 / categories

@@ -1,4 +1,4 @@
-"""The size of the code.
+"""Tests of the size of the code.
 
 The tests run against the exact failure probability of random matrices of tiny cases, and a sum over vectors.
 """

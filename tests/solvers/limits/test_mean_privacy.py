@@ -1,7 +1,4 @@
-"""Limits of central privacy, against mechanisms with known errors.
-
-Limits of local privacy, against mechanisms with known errors.
-"""
+"""Limits of central and of local privacy, against mechanisms with known errors."""
 
 import itertools
 import math
@@ -80,7 +77,7 @@ def test_gaussian_noise_is_above_the_concentrated_bounds(dimension: int, clients
 
 
 def test_pure_privacy_is_concentrated() -> None:
-    # epsilon implies epsilon**2 / 2 (Bun, Steinke 2016, proposition 1.4), so this bound is lower.
+    # Pure epsilon implies rho = epsilon**2 / 2 (Bun, Steinke 2016, proposition 1.4), so this bound is lower.
     for (dimension, clients), epsilon in itertools.product(SIZES, EPSILONS):
         concentrated = unbiased_concentrated_central_bound(dimension, clients, epsilon**2 / 2)
         assert concentrated <= unbiased_central_bound(dimension, clients, epsilon) * (1 + 1e-6)

@@ -2,7 +2,7 @@
 
 Points under test: closed forms, certificates, edges, and agreement of two methods.
 
-The Newton equations of the interior point method.
+The tests also cover the Newton equations of the interior point method.
 """
 
 import math

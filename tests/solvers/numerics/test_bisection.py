@@ -1,4 +1,4 @@
-"""The place where a condition changes.
+"""Tests of the search for the number at which a condition changes.
 
 Points under test: every whole number up to a few hundred, and brackets of adjacent numbers.
 """

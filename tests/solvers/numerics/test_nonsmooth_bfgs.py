@@ -74,7 +74,7 @@ def test_the_best_point_and_the_number_of_evaluations_are_true() -> None:
 
     minimum = minimise_nonsmooth(objective, np.array([0.9, -0.4, 0.2]), tolerance=0.0, max_evaluations=10)
     assert minimum.evaluations == len(seen)
-    # The search finishes a begun line search, with at most forty more evaluations.
+    # The search completes its current line search, with at most forty more evaluations.
     assert len(seen) < 10 + 40
     assert minimum.value <= seen[0]
     assert minimum.value == float(np.abs(minimum.point).sum() + (minimum.point**2).sum())

@@ -1,4 +1,4 @@
-"""Roots on the safe side: of smooth, stiff and jumping functions, with few evaluations."""
+"""Roots of smooth, stiff and jumping functions are on the safe side, with few evaluations."""
 
 import math
 from collections.abc import Callable

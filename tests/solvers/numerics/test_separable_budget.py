@@ -1,6 +1,6 @@
 """The dual bound on a sum over an L_p ball.
 
-Requirements: never too small, and equal to the concave envelope's value.
+Requirements: the bound is never too small, and equals the concave envelope's value.
 """
 
 import numpy as np

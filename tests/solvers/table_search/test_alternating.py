@@ -1,6 +1,6 @@
 """The alternating solver.
 
-Each step is optimal for its half, the penalty ends in unbiasedness, and the solvers agree.
+Each step is optimal for table or letters, the penalty ends in unbiasedness, and the solvers agree.
 """
 
 from itertools import pairwise, product

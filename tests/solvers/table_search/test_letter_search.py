@@ -1,4 +1,4 @@
-"""The search for letters: the cost of less effort, and the value of another start."""
+"""Tests of the search for letters: the cost of less effort, and the value of another start."""
 
 from functools import cache
 
@@ -39,7 +39,7 @@ def test_less_effort_ends_a_little_above_and_a_polish_makes_up_for_it(metric: st
     assert max(wide.value, quick.value) <= 1.02 * full.value
     polished = search(2.0, metric, start=wide)
     assert polished.starts == 1
-    # A full search descends to the end from four starts, whose best may differ from that of short descents.
+    # A full search descends to the end from four starts, whose best may differ from the best of short descents.
     assert polished.value <= min(wide.value, full.value * (1 + 1e-4))
 
 

@@ -1,8 +1,8 @@
 """Tests of several starts.
 
-Points under test: the best is kept, failures are counted and reported, and failures alone give no result.
+Points under test: the best table is kept, failures are counted and reported, and failures alone give no result.
 
-Starting letters: they permit a table, and are reproducible.
+Starting letters permit a table, and are reproducible.
 """
 
 import numpy as np

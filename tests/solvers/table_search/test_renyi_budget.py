@@ -1,6 +1,6 @@
 """Lines of a budget.
 
-Points under test: the divergences of two inputs that keep a vector's guarantee, and only those.
+Points under test: exactly the divergences within a line keep a vector's guarantee.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def test_a_table_keeps_the_budget_if_and_only_if_it_is_below_a_line(seed: int, d
     budget = RenyiBudget(8, dimension, norm, 0.9, 2.0, 1e-5)
     divergences = divergence_by_distance(weights, [3.0])[0]
     whole = float(vector_divergences(weights, [3.0], dimension, norm, 0.9)[0])
-    # The line touches the envelope, for a budget that the table just meets and one that it just exceeds.
+    # The line touches the envelope, for a budget that the table just meets and a budget that it just exceeds.
     share = budget.share(divergences)
     assert 0 <= share <= 1
     line = budget.limits(3.0, share) * whole / budget.divergence(3.0)

@@ -2,9 +2,9 @@
 
 Points under test: no step away from the result is better, and the result uses the whole budget.
 
-The convex program for given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
+Points under test of the convex program of given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
 
-The interior point method on programs with known solutions, and on an infeasible program.
+The interior point method runs on programs with known solutions, and on an infeasible program.
 """
 
 import math
@@ -133,7 +133,7 @@ def test_a_conic_solver_without_symmetry_finds_no_better_table() -> None:
     limits, letters, rows = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE), alphabet(REACHES), np.arange(INPUTS)
     table, worst, price = cp.Variable((INPUTS, 4), nonneg=True), cp.Variable(), cp.Variable(nonneg=True)
     squares = (rows[:, None] - letters) ** 2 / REACHES[0] ** 2
-    # The last row is no grid point of a vector; its mirror image is.
+    # The last row is not a grid point of a vector, but the mirror image of a grid point.
     prices = np.concatenate([RENYI_PROGRAM_PRICES, RENYI_PROGRAM_PRICES[::-1]])
     constraints = [cp.sum(table, axis=1) == 1, table @ (letters / REACHES[0]) == rows / REACHES[0]]
     constraints += [cp.sum(cp.multiply(squares[row], table[row])) <= worst + prices[row] * price for row in range(INPUTS)]
@@ -165,7 +165,7 @@ def test_gradients_are_those_of_the_value() -> None:
 
 
 def test_two_letters_leave_no_choice() -> None:
-    # Unbiased rows with two letters have the variance (x - a)(b - x): R**2 less the squared distance from the middle.
+    # Unbiased rows with two letters have the variance (x - a)(b - x), which is R**2 less the squared distance from the middle.
     limits = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE)
     assert program(2).solve(np.array([40.0]), limits).value == pytest.approx(40.0**2 - 0.5**2, rel=1e-6)
     with pytest.raises(ConvergenceError, match="the convex program was not solved"):

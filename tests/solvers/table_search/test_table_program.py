@@ -127,7 +127,7 @@ def test_two_inputs_and_three_letters_agree_with_a_search_over_a_fine_grid(objec
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("bits_in", [1, 3])
 def test_two_letters_leave_no_choice(bits_in: int, metric: str | None) -> None:
-    """Unbiasedness alone fixes the table: the variance at x is (high - x) (x - low)."""
+    """Unbiasedness alone determines the table, and the variance at x is (high - x) (x - low)."""
     count, constraint = 2**bits_in, ratio_constraint(1, bits_in, metric)
     inputs, program = np.linspace(0, 1, count), TableProgram(np.linspace(0, 1, count), 2, constraint, np.full(count, 1 / count))
     for stretch in (1.0, 1.5):

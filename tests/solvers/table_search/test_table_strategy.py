@@ -1,6 +1,6 @@
 """Tables in closed form or from coarser grids.
 
-Requirements: unbiased, private, and of the stated variance.
+Requirements: tables are unbiased, private, and of the stated variance.
 """
 
 from functools import cache

@@ -138,7 +138,7 @@ def test_features_are_made_once_and_no_more_are_kept_than_is_said(monkeypatch: p
     monkeypatch.setattr(scatter_network, "_KEPT", kept)
     first, images = np.zeros(3250), np.random.default_rng(6).random((3, 1, 64))
     labels = np.zeros((3, 1), dtype=np.int64)
-    # Features do not depend on the network that computes them: each run of a grid has its own network.
+    # Features do not depend on the network that computes them, as each run of a grid has its own network.
     once, again = (ScatterNetwork((8, 8, 1), 10).gradients(first, images, labels) for _ in range(2))
     assert (once == again).all()
     # The cache keeps two of three images.

@@ -2,7 +2,7 @@
 
 Points under test: its index by enumeration, privacy for every seed, moments by another sum, and errors.
 
-Plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
+Points under test of plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
 """
 
 import itertools
@@ -113,7 +113,7 @@ def test_indices_have_the_distribution_that_is_stated(epsilon: float, bits: int)
     mechanism, clients = mechanism_of(epsilon, bits, 3, clip_norm=2.0), 750
     vector = 2 * unit_vectors(3, 1)[0]
     messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(3))
-    # Each seed has its own distribution of the index: the randomised probability transform ranks every index uniformly.
+    # Each seed has its own distribution of the index, and the randomised probability transform ranks every index uniformly.
     rng = np.random.default_rng(4)
     ranks = []
     for seed, index in messages.tolist():

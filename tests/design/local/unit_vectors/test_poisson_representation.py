@@ -84,7 +84,7 @@ def test_what_is_sent_has_exactly_privunits_law(epsilon: float, alpha: float) ->
 
 
 def test_weights_of_two_vectors_differ_by_epsilon_at_most_for_any_points_and_times() -> None:
-    # The largest ratio is nearly attained: one point is in the first vector's cap alone, all others are in the second's.
+    # The largest ratio is nearly attained if only one point is in the first vector's cap, and all others are in the second's.
     epsilon, alpha = 3.0, 2.0
     mechanism = PoissonRepresentationMechanism(epsilon, NormBall(3, 2.0), alpha)
     high, low = mechanism.cap.density, mechanism.cap.density * math.exp(-mechanism.coded_epsilon)

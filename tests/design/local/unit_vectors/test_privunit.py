@@ -1,6 +1,6 @@
 """PrivUnit with its best cap.
 
-Points under test: no other cap is better; its law, published figures, and the attained bound.
+Points under test: no other cap is better; the law of messages, published figures, and the attained bound.
 """
 
 import math

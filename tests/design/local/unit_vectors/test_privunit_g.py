@@ -1,6 +1,6 @@
 """Tests of PrivUnitG.
 
-Points under test: density and privacy by quadrature, moments, loss, and sampler; and its gain over few bits.
+Points under test: density and privacy by quadrature, moments, loss, sampler, and the gain over few bits.
 """
 
 import math
@@ -106,7 +106,7 @@ def test_opposite_vectors_reveal_what_is_stated_and_others_less(epsilon: float, 
             orders - 1
         )
 
-    # Opposite caps overlap for negative thresholds only.
+    # Opposite caps overlap only for negative thresholds.
     only = float(ndtr(-threshold)) if threshold >= 0 else float(ndtr(threshold))
     np.testing.assert_allclose(divergences(only, only, 1 - (math.exp(epsilon) + 1) * only / constant), stated, rtol=1e-10)
     if dimension > 1:

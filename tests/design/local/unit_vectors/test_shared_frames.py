@@ -53,7 +53,7 @@ def test_frames_are_uniformly_random() -> None:
     for rows in basis:
         for column in rows.T:
             assert stats.kstest(column, law.cdf).pvalue > 1e-6
-    # Squares of two entries have the correlations of random orthogonal matrices: moments of the Haar measure.
+    # Squares of two entries have the correlations of random orthogonal matrices, which are moments of the Haar measure.
     first, second = basis[0], basis[1]
     for mean, expected in [
         ((first[:, 0] * second[:, 1]) ** 2, (dimension + 1) / (dimension * (dimension - 1) * (dimension + 2))),

@@ -40,10 +40,10 @@ def fair_noise(dimension: int, account: str) -> float:
 
 
 def near_gaussian_cost() -> float:
-    """Return how far epsilon of 65 536 coordinates is above that of Gaussian noise."""
+    """Return the excess of epsilon of 65 536 coordinates over that of Gaussian noise."""
     return fair_noise(65_536, "near-gaussian") - gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5)
 
 
 def renyi_cost() -> float:
-    """Return by how many percent epsilon by Rényi divergences is above that of Gaussian noise."""
+    """Return the excess of epsilon by Rényi divergences over that of Gaussian noise, in percent."""
     return 100 * (fair_noise(65_536, "rdp") / gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5) - 1)

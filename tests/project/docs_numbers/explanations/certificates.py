@@ -7,7 +7,7 @@ from quietbits.shown import percent_up
 
 
 def certificate_rows() -> Iterator[list[object]]:
-    """Return the lines of the certificate of the page's table; their meaning is written by hand."""
+    """Return the lines of the certificate of the page's table, without their typed explanations."""
     table = quietbits.design_mvu(epsilon=1.0, bits_in=3, bits_out=3)
     certificate = table.certificate
     assert certificate.lower_bound is not None

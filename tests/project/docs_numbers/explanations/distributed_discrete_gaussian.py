@@ -43,7 +43,7 @@ def papers_renyi(clients: int, sigma: float, order: float) -> float:
 def tau_rows() -> Iterator[list[str]]:
     """Return the divergence of order 2 of the sum of 50 discrete Gaussians.
 
-    Columns have the exact divergence, that of a Gaussian, and the bound with tau.
+    Columns have the exact divergence, the divergence of a Gaussian, and the bound with tau.
     """
     for sigma, digits, note in ((0.5, 3, " (noise of 9 counted)"), (0.7, 5, ""), (1.0, 5, "")):
         bound = float(discrete_gaussian_renyi(50, sigma, 1.0, 1, [2.0])[0])

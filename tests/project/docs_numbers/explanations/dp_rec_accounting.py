@@ -95,7 +95,7 @@ def counterexample_rows() -> Iterator[list[str]]:
 
 
 def normals_delta(ratio: float, population: int, epsilon: float) -> float:
-    """Return delta of a draw of infinitely many samples: the client's update, or a prior sample."""
+    """Return delta of one draw of infinitely many samples, with opposite other clients."""
     points, step = np.linspace(-14, 14, 400_001, retstep=True)
     others, own, none = (norm.pdf(points - mean) for mean in (-ratio, ratio, 0.0))
     return positive(others, own, none, population, epsilon) * len(points) * float(step)

@@ -32,7 +32,7 @@ def number(federation: str, scheme: str, column: str) -> float:
 
 
 def communication_rows() -> Iterator[list[str]]:
-    """Return GiB of every federation beside the paper's, and the compression factors."""
+    """Return each federation's total and the paper's total in GiB, and the compression factors."""
     for federation in FEDERATIONS:
         name, schemes = str(federation), federation.schemes
         cells = []
@@ -45,7 +45,7 @@ def communication_rows() -> Iterator[list[str]]:
 
 
 def total(scheme: str) -> float:
-    """Return the GiB of a scheme on FEMNIST over 1500 rounds."""
+    """Return the total of a scheme on FEMNIST over 1500 rounds, in GiB."""
     return number("FEMNIST, 1500 rounds", scheme, "total_gib")
 
 

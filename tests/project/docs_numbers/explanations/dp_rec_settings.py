@@ -24,7 +24,7 @@ _, _, FEMNIST_1, FEMNIST_3, FEMNIST_6, _, STACK_OVERFLOW = PUBLISHED_SETTINGS
 
 
 def paper_rows() -> Iterator[list[str]]:
-    """Return the paper's settings and what the accounts for its adjacency say."""
+    """Return the paper's settings, and epsilon by the accounts for its adjacency."""
     for setting in PUBLISHED_SETTINGS:
         sizes = [spaced(setting.population), str(setting.clients_per_round), str(setting.rounds)]
         numbers = [shown(epsilon(setting, name)) for name in ("published", "conservative")]
@@ -107,7 +107,7 @@ def reference_rows() -> Iterator[list[str]]:
 
 
 def papers_deviation() -> float:
-    """Return by how many percent the paper's noise differs from the older conversion's, at most."""
+    """Return the largest difference of the paper's noise from the old conversion's, in percent."""
     needed = [(setting, reference(setting, "classic", "target_noise_multiplier")) for setting in PUBLISHED_SETTINGS]
     return 100 * max(abs(noise / (setting.noise_multiplier or math.nan) - 1) for setting, noise in needed)
 

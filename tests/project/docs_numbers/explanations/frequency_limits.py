@@ -34,7 +34,7 @@ def sign_factor() -> float:
 
 
 def problems() -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Yield sources, distortions and targets with few outputs, many, and forbidden pairs."""
+    """Yield sources, distortions and targets of problems of several kinds."""
     rng = np.random.default_rng(0)
     uniform, grid = np.full(LETTERS, 1 / LETTERS), np.linspace(-4, 4, LETTERS)
     gaussian = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()

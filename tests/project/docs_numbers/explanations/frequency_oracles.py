@@ -66,7 +66,7 @@ def false_positives() -> float:
     built = quietbits.build_mechanism("frequency-randomised-response", task, {})
     threshold = norm.isf(0.001) * math.sqrt(built.other_variance / clients)
     counts = np.arange(clients + 1)
-    # An item without holders is reported by each client with the same probability.
+    # Each client reports an item without holders with the same probability.
     decoded = np.array([built.decode(np.full(categories, count), clients)[0] for count in counts])
     masses = binom.pmf(counts, clients, 1 / (math.e + categories - 1))
     return float(masses[decoded > threshold].sum()) / 0.001

@@ -12,5 +12,5 @@ def gaussian() -> float:
 
 
 def least(*, unbiased: bool) -> float:
-    """Return the bound for the same."""
+    """Return the lower bound on the error for a million clients."""
     return (unbiased_central_bound if unbiased else central_bound)(*SIZES)

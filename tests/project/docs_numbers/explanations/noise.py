@@ -12,7 +12,7 @@ from quietbits.design.noise.random_words import WordSource
 
 
 class ZeroWords(WordSource):
-    """Source of zero words, which give the largest noise."""
+    """Source of random words that are all zero, which give the largest noise."""
 
     def __call__(self, count: int) -> WordArray:
         """Return zeros."""

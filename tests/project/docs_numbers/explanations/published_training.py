@@ -63,7 +63,7 @@ def most_draws() -> int:
 
 
 def bits_over_rate(source: str) -> list[float]:
-    """Return bits over rate of a table or figure of the paper, without repetitions."""
+    """Return the ratio of bits to rate in a table or figure of the paper, without repetitions."""
     return list(dict.fromkeys(setting.bits_per_parameter for setting in SETTINGS if setting.source == source))
 
 

@@ -16,7 +16,7 @@ from quietbits.solvers.accounting.sampling import PoissonSampling
 
 @cache
 def epsilon(steps: int, adjacency: str = "add-or-remove-one") -> float:
-    """Return epsilon of 1500 counts of 1000 clients, where an answer is sent as `steps` steps."""
+    """Return epsilon of 1500 counts of 1000 clients that send an answer as `steps` steps."""
     sigma = 2 * 8.0 / math.sqrt(1000)
     return NoisyCount(1000, steps * sigma, steps).privacy(adjacency).epsilon(1e-5, adjacency, rounds=1500)
 
@@ -39,7 +39,7 @@ def count_cost_rows() -> Iterator[list[str]]:
 def joint(separately: bool) -> float:
     """Return epsilon of two Gaussian releases about one sampled client.
 
-    Their amplified epsilons are added if `separately` is set; otherwise both are accounted for together.
+    With `separately`, the function adds the amplified epsilons; otherwise one account covers both releases.
     """
     first, second = (gaussian_privacy(multiplier, "add-or-remove-one", "central") for multiplier in (1.0, 1.2))
     sampling = PoissonSampling(0.01)
@@ -49,7 +49,7 @@ def joint(separately: bool) -> float:
 
 
 def rounds_of_growth() -> int:
-    """Return in how many rounds the clip norm grows tenfold where no update is below it."""
+    """Return the number of rounds in which the clip norm grows tenfold if no update is below it."""
     clipping = AdaptiveClipping()
     state = clipping.start()
     for rounds in range(1, 1000):

@@ -21,14 +21,14 @@ VARIANTS = ("histogram-threshold", "sketch", "known", "two-rounds")
 def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int) -> tuple[FloatArray, float]:
     """Return estimated frequencies and the bits of a message, with discrete Gaussian noise.
 
-    At most `distinct` different items are held.
+    Clients hold at most `distinct` different items.
     """
     categories, clients = len(counts), int(counts.sum())
     if variant == "two-rounds":
         rounds = two_round_frequencies(np.repeat(np.arange(categories), counts), categories, 1.0, DELTA, seed=seed)
         return rounds.estimate.decoded, rounds.bits_per_client
     budget = Budget(1.0, DELTA, "replace-one")
-    # The concentration of the items at hand, which nobody knows, flatters the sketch and the threshold.
+    # The concentration of the actual items, which no server knows, makes the sketch and the threshold look better.
     concentration = float(np.sum((counts / clients) ** 2))
     mechanism = calibrate_sparse_frequencies(categories, clients, budget, distinct, seed=seed)
     if variant != "known":
@@ -67,5 +67,5 @@ def sparse_rows(number: Callable[[float], str]) -> Iterator[list[str]]:
 
 
 def sparse_saving(variant: str, distinct: int, prior: str) -> float:
-    """Return how many times shorter messages are than those of a histogram."""
+    """Return the ratio of the bits of a histogram's messages to the bits of sparse messages."""
     return sparse("histogram-threshold", distinct, prior)[1] / sparse(variant, distinct, prior)[1]

@@ -48,7 +48,7 @@ def coded(epsilon: float, candidates: int = 256) -> float:
 
 @cache
 def modified(epsilon: float) -> tuple[float, float]:
-    """Return bits of a message of MMRC in 200 dimensions, and its error over PrivUnitG's."""
+    """Return MMRC's number of bits in 200 dimensions, and the ratio of its error to PrivUnitG's."""
     ball = quietbits.NormBall(200, 2.0)
     mechanism = minimal_random_coding_mechanism(epsilon, ball)
     vector = np.eye(200)[:1]
@@ -60,5 +60,5 @@ def coded_bits(epsilon: float) -> str:
 
 
 def largest_coded_excess() -> float:
-    """Return by how many percent MMRC's error is larger than PrivUnitG's, at most."""
+    """Return the largest excess of MMRC's error over PrivUnitG's, in percent."""
     return 100 * max(modified(epsilon)[1] - 1 for epsilon in (0.5, 1.0, 2.0, 4.0))

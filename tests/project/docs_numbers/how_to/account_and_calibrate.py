@@ -14,5 +14,5 @@ def dithered() -> float:
 
 
 def orders() -> int:
-    """Return the number of Rényi orders that are tried."""
+    """Return the number of Rényi orders that accounts try."""
     return len(DEFAULT_ORDERS)

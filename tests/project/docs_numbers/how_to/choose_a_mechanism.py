@@ -7,7 +7,7 @@ from quietbits.analysis.planner.words import percentage
 
 
 def recommendations() -> Iterator[list[str]]:
-    """Return what the page's plan recommends for each trust model."""
+    """Return the recommendation of the page's plan for each trust model."""
     task = quietbits.Task(quietbits.NormBall(100, 2.0), clients=10_000, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     plan = quietbits.plan(task)
     for model in ("local", "secure-sum", "central"):

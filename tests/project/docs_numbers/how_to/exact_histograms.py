@@ -50,7 +50,7 @@ def proven_rows() -> Iterator[list[str]]:
 
 
 def histograms_found(clients: int, dimension: int, measurements: int, repetitions: int = 2) -> int:
-    """Return the number of uniform histograms that were decoded right but without a proof."""
+    """Return the number of uniform histograms with a right decoding but no proof."""
     result = 0
     for repetition in range(repetitions):
         rng = named_stream(0, f"found: {clients} of {dimension}, repetition {repetition}")

@@ -17,13 +17,13 @@ TAGS = PUBLISHED_SETTINGS[6]
 
 
 def counted_total() -> float:
-    """Return GiB of FEMNIST's training with groups of 64 coordinates."""
+    """Return the total of FEMNIST's training with groups of 64 coordinates, in GiB."""
     counted = counted_bytes(FEMNIST_64)
     return (counted.up + counted.down) / GIB
 
 
 def uncompressed_total() -> float:
-    """Return GiB of StackOverflow's training without compression."""
+    """Return the total of StackOverflow's training without compression, in GiB."""
     (row,) = CommunicationPoint(seed=0, federation=STACKOVERFLOW, scheme="uncompressed").run()
     return float(row["total_gib"])
 
@@ -35,7 +35,7 @@ def tags_bits() -> int:
 
 @cache
 def hoelder_ratio(setting: PublishedSetting) -> float:
-    """Return the conservative epsilon over the published one."""
+    """Return the ratio of the conservative epsilon to the published epsilon."""
     privacy = setting.training.privacy()
     conservative, published = (
         privacy.account(name).bound(setting.delta, setting.rounds, None).epsilon for name in ("conservative", "published")

@@ -47,7 +47,7 @@ def skellam_over_laplace(epsilon: float, factor: float = 1.0) -> float:
 
 
 def cldp_over_table(epsilon: float, by_paper: bool = False) -> float:
-    """Return the error of CLDP with d draws over that of the table which keeps epsilon."""
+    """Return the error of CLDP with d draws over the error of the table that keeps epsilon."""
     return error("cldp", paper_epsilon(epsilon) if by_paper else epsilon, 2.0, draws=DIMENSION) / table_error(epsilon)
 
 
@@ -57,7 +57,7 @@ def cnn_parameters() -> int:
 
 
 def runs(data: str, noise: str) -> int:
-    """Return the number of runs of tables 3 and 4, by the setting that states the noise."""
+    """Return the number of runs of tables 3 and 4, by the key of the noise."""
     settings = training_settings("mvu", data)
     return math.prod(len(settings.value(name)) for name in ("iterations", "step", "clip_norm", noise))
 

@@ -8,14 +8,14 @@ import numpy as np
 from quietbits.figures.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
 
 ITEMS, CLIENTS = 100_000, 50_000
-# Series of the measured errors.
+# Names of the series with measured errors.
 HADAMARD, PROJECTIVE = "Hadamard response", "projective geometry"
 TOSSES_SKETCH, TOSSES_BEST = "Poisson-binomial sketch, L = 10", "Poisson-binomial, best"
 
 
 @cache
 def measured(series: str, population: str, epsilon: float, clients: int = CLIENTS) -> float:
-    """Return the mean of three rounds' largest errors, as figures draw it."""
+    """Return the mean of three rounds' largest errors, the number that figures draw."""
     point = FrequencyPoint(seed=0, series=series, population=population, categories=ITEMS, clients=clients, epsilon=epsilon)
     return float(np.mean([row["largest_error"] for row in point.run()]))
 
@@ -30,5 +30,5 @@ def error_rows(number: Callable[[float], str]) -> Iterator[list[str]]:
 
 
 def error_ratio(upper: str, lower: str, population: str, epsilon: float) -> float:
-    """Return the largest error of a series over that of another one."""
+    """Return the ratio of the largest errors of two series."""
     return measured(upper, population, epsilon) / measured(lower, population, epsilon)

@@ -22,7 +22,7 @@ def sqkr_bias(dimension: int) -> float:
 
 
 def bias_constant() -> float:
-    """Return 1 less a Poisson-binomial sum's bias bound, times the root of the dimension."""
+    """Return 1 minus a Poisson-binomial sum's bias bound, times the root of the dimension."""
     task = quietbits.Task(quietbits.NormBall(200, 2.0), clients=1000, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     bias = float(quietbits.build_mechanism("poisson-binomial", task, {}).seed_bias_bound)
     return (1 - bias) * math.sqrt(200)

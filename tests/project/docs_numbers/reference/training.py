@@ -16,7 +16,7 @@ from quietbits.figures.dp_rec.communication import FEDERATIONS
 
 
 def default(key: str) -> Any:
-    """Return the default of a training's key."""
+    """Return the default value of a key in training files."""
     return next(field.default for field in dataclasses.fields(TrainingSetting) if field.name == key)
 
 

@@ -212,7 +212,7 @@ def composed_losses(losses: Sequence[ExactPrivacyLoss], delta: float) -> ExactPr
     if len(losses) == 1:
         return losses[0]
     neglected = NEGLECTED * delta / len(losses)
-    reaches = [max(loss_reach(loss, neglected), SMALLEST_REACH) for loss in losses]
+    reaches = [_reach(loss, neglected) for loss in losses]
     interval = math.hypot(*reaches) / STEPS
     # The widest losses come first: trimming keeps the sum short.
     grids = [_Grid.of(loss, interval, reach) for reach, loss in sorted(zip(reaches, losses, strict=True), key=lambda part: -part[0])]
@@ -220,6 +220,12 @@ def composed_losses(losses: Sequence[ExactPrivacyLoss], delta: float) -> ExactPr
     # A product or a sum of positive terms has an error of a unit; terms of a sum are as many as grid points.
     slack = 4 * UNIT * len(grids) * (4 * STEPS)
     return losses_of_masses((np.arange(len(total.masses)) + total.lowest) * interval, total.masses * (1 + slack), min(1.0, total.certain))
+
+
+def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
+    """Return the size that losses of either sign exceed with at most a given probability."""
+    mirrored = ExactPrivacyLoss(loss.log_masses, -loss.losses, 0.0, 0.0)
+    return max(loss_reach(loss, mass), loss_reach(mirrored, mass), SMALLEST_REACH)
 
 
 def _multiplied_out(losses: Sequence[ExactPrivacyLoss]) -> list[ExactPrivacyLoss]:

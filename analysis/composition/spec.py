@@ -123,6 +123,7 @@ def _read_part(name: str, values: dict[str, Any]) -> AccountedPart:
     check_listed("mechanism", name, accounted_names(), "quietbits account --help")
     # Mechanisms that sample clients themselves have the population as a parameter.
     own = {option.name for option in account_options(name)}
-    sampling = None if "population" in own else stated_sampling(*(values.get(key) for key in SAMPLING_KEYS))
-    parameters = {key: value for key, value in values.items() if key in own or key not in ("rounds", "adjacency", *SAMPLING_KEYS)}
+    sampling_keys = () if "population" in own else SAMPLING_KEYS
+    sampling = stated_sampling(*(values.get(key) for key in SAMPLING_KEYS)) if sampling_keys else None
+    parameters = {key: value for key, value in values.items() if key not in ("rounds", "adjacency", *sampling_keys)}
     return AccountedPart(name, tuple(parameters.items()), values.get("rounds", 1), sampling, values.get("adjacency"))

@@ -74,9 +74,9 @@ def compose(parts: Sequence[Part], adjacency: str | None = None) -> Privacy:
     >>> mean, count = gaussian_privacy(10.0), laplace_privacy(0.1)
     >>> report = compose([(mean, 20, None), (count, 5, None)]).report(1e-6)
     >>> print(report.guarantee, "by", report.best.name)
-    epsilon = 2.42057, delta = 1e-06, replace-one adjacency, local trust model by pld
+    epsilon = 2.21959, delta = 1e-06, replace-one adjacency, local trust model by pld
     >>> round(report.account("basic").bound.epsilon, 3)
-    2.841
+    2.495
     """
     checked = [_checked(number, part) for number, part in enumerate(parts, 1)]
     if not 1 <= len(checked) <= MOST_PARTS:

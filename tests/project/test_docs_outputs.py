@@ -2,6 +2,8 @@
 
 A fenced block of `text` after the comment `<!-- output -->` has lines that one of the commands right above it prints: a label and its
 value. Lines may be left out. Numbers may differ in their fourth digit: another version of a library may end at a neighbouring design.
+
+A TOML block after the comment `<!-- file: NAME -->` is a file that the commands of the page read.
 """
 
 import re
@@ -20,6 +22,7 @@ from quietbits.cli.main import app
 DOCS = Path(quietbits.__file__).parent / "docs"
 PAGES = sorted(page for page in DOCS.glob("[!_]*/**/*.md"))
 BLOCK = re.compile(r"((?:^ {4}quietbits .*\n)+)\n<!-- output -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"^<!-- file: ([\w.-]+) -->\n```toml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CLOSE = 1e-3
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -61,6 +64,8 @@ def agree(first: str, second: str) -> bool:
 @pytest.mark.parametrize("item", ALL, ids=lambda item: f"{item.page}-{' '.join(item.commands[-1].split()[1:3])}")
 def test_a_page_shows_what_its_command_prints(item: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for name, text in FILE.findall((DOCS / item.page).read_text(encoding="utf-8")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
     outputs = [printed(command) for command in item.commands]
     # The lines are those of one command.
     wrong = [[line for line in item.lines if not agree(output.get(line[0], ""), line[1])] for output in outputs]

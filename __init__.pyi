@@ -59,12 +59,12 @@ from .analysis.training.spec import parse_training as parse_training
 from .analysis.training.summary import summarise_training as summarise_training
 from .analysis.training.task import TrainedMechanism as TrainedMechanism
 from .design.contracts.accounts import pure_privacy as pure_privacy
+from .design.contracts.composition import compose as compose
 from .design.contracts.domains import Categories as Categories
 from .design.contracts.domains import Interval as Interval
 from .design.contracts.gaussian import central_gaussian_error as central_gaussian_error
 from .design.contracts.gaussian import gaussian_privacy as gaussian_privacy
 from .design.contracts.guarantee import Guarantee as Guarantee
-from .design.contracts.composition import compose as compose
 from .design.contracts.joint_privacy import joint_privacy as joint_privacy
 from .design.contracts.mechanism import Error as Error
 from .design.contracts.mechanism import Mechanism as Mechanism

@@ -61,7 +61,9 @@ class PartReport:
         clients = " the clients" if self.subject.clients is None else f" all {self.subject.clients} clients"
         stated = [ASSUMPTIONS[self.privacy.trust_model].format(clients=clients)]
         if self.part.sampling is not None:
-            stated.append("nobody but the server learns who was sampled" if self.privacy.trust_model == "central" else "the sample is secret")
+            stated.append(
+                "nobody but the server learns who was sampled" if self.privacy.trust_model == "central" else "the sample is secret"
+            )
         if self.privacy.adjacency != self.adjacency:
             stated.append(f"{self.privacy.adjacency} adjacency, counted for {self.adjacency} adjacency at twice the distance")
         if "on_real_numbers" in self.subject.details:
@@ -78,7 +80,12 @@ class PartReport:
         document = self.privacy.document()
         del document["accounts"]
         head = {"name": self.part.name, "mechanism": self.subject.mechanism, "bits_per_client": self.subject.bits_per_client}
-        return head | {"parameters": {name: _plain(value) for name, value in self.part.parameters}} | document | {"assumptions": list(self.assumptions)}
+        return (
+            head
+            | {"parameters": {name: _plain(value) for name, value in self.part.parameters}}
+            | document
+            | {"assumptions": list(self.assumptions)}
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,8 +153,8 @@ def account_composition(composition: Composition, *, delta: float | None = None,
 
     Examples
     --------
-    >>> tasks = Composition((AccountedPart.of("laplace", rounds=5, epsilon=0.1), AccountedPart.of("gaussian", rounds=20, noise_multiplier=10.0)))
-    >>> report = account_composition(tasks, delta=1e-6)
+    >>> mean, training = AccountedPart.of("laplace", rounds=5, epsilon=0.1), AccountedPart.of("gaussian", rounds=20, noise_multiplier=10.0)
+    >>> report = account_composition(Composition((mean, training)), delta=1e-6)
     >>> round(report.epsilon, 4), report.privacy.best.name, report.privacy.rounds
     (2.2196, 'pld', 25)
     """
@@ -169,7 +176,9 @@ def account_after_each_part(composition: Composition, *, delta: float, adjacency
 def _composed(parts: Sequence[AccountedPart], subjects: Sequence[AccountSubject], delta: float, adjacency: str) -> AccountReport:
     privacy = compose([(subject.privacy, part.rounds, part.sampling) for part, subject in zip(parts, subjects, strict=True)], adjacency)
     names = ", ".join(dict.fromkeys(part.name for part in parts))
-    sampled: dict[str, Scalar] = {} if all(part.sampling is None for part in parts) else {"drawn": "the clients of each part by its own sampling"}
+    sampled: dict[str, Scalar] = (
+        {} if all(part.sampling is None for part in parts) else {"drawn": "the clients of each part by its own sampling"}
+    )
     subject = AccountSubject(f"{len(parts)} {'part' if len(parts) == 1 else 'parts'}: {names}", privacy, adjacency, details=sampled)
     report = replace(privacy.report(delta, adjacency), rounds=sum(part.rounds for part in parts))
     return AccountReport(subject, report)

@@ -111,8 +111,8 @@ def parse_composition(document: Mapping[str, Any]) -> Composition:
 
     Examples
     --------
-    >>> parts = parse_composition({"part": [{"name": "laplace", "epsilon": 0.1, "rounds": 10}, {"name": "gaussian", "noise_multiplier": 5}]}).parts
-    >>> [(part.name, part.rounds) for part in parts]
+    >>> blocks = [{"name": "laplace", "epsilon": 0.1, "rounds": 10}, {"name": "gaussian", "noise_multiplier": 5}]
+    >>> [(part.name, part.rounds) for part in parse_composition({"part": blocks}).parts]
     [('laplace', 10), ('gaussian', 1)]
     """
     check_keys("a composition", document, ("part",))

@@ -101,8 +101,8 @@ def check_one_population(samplings: Sequence[Sampling | None]) -> None:
     if len(populations) > 1:
         (first, at_first), (second, at_second) = sorted(populations.items(), key=lambda item: item[1])[:2]
         raise ValueError(
-            f"population must be the same for all sampled parts, got {first} for part {at_first} and {second} for part {at_second}: account "
-            "for each population by itself"
+            f"population must be the same for all sampled parts, got {first} for part {at_first} and {second} for part {at_second}: "
+            "account for each population by itself"
         )
 
 
@@ -148,7 +148,8 @@ def _source(number: int, part: Part, target: str) -> str:
             f"{' and '.join(privacy.adjacencies) or 'no'} adjacency"
         )
     raise InfeasibleError(
-        f"adjacency must be {proven[0]} for part {number}{sampled} got {target}: a guarantee for replacing a client says nothing of removing it"
+        f"adjacency must be {proven[0]} for part {number}{sampled} got {target}: a guarantee for replacing a client says nothing of removing "
+        "it"
     )
 
 
@@ -277,7 +278,9 @@ def _basic(groups: Sequence[_Rounds]) -> Bound:
         sums = [_sum([group.epsilon(share, times) for group in groups], "a part has no finite epsilon at its share of delta")]
         if 0 < needing < len(groups):
             share = delta / needing * (1 - 2 * UNIT)
-            mixed = [epsilon if math.isfinite(epsilon) else group.epsilon(share, times) for group, epsilon in zip(groups, pure, strict=True)]
+            mixed = [
+                epsilon if math.isfinite(epsilon) else group.epsilon(share, times) for group, epsilon in zip(groups, pure, strict=True)
+            ]
             sums.append(_sum(mixed, "a part has no finite epsilon at its share of delta"))
         return min(sums, key=lambda total: total.epsilon)
 

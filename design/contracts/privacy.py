@@ -145,8 +145,8 @@ class Account:
     near_gaussian : NearGaussianNoise or None
         The noise, if the account compares it with Gaussian noise (`joint_privacy`, `compose`).
     losses : callable or None
-        Privacy losses of all rounds as a function of (delta, rounds, sampling), if the account rests on a dominating distribution (`compose`
-        convolves them); None where they are too expensive or unknown.
+        Privacy losses of all rounds as a function of (delta, rounds, sampling), if the account rests on a dominating distribution
+        (`compose` convolves them). The function returns None where they are too expensive or unknown.
     """
 
     name: str

@@ -24,8 +24,8 @@ from .exact_privacy_loss import SMALLEST_REACH, ExactPrivacyLoss, loss_reach
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Steps of the common grid up to the root of the summed squares of all reaches. A split between two steps adds at most a quarter of a squared
-# step to the variance of a loss.
+# Steps of the common grid up to the root of the summed squares of all reaches. A split between two steps adds at most a quarter of a
+# squared step to the variance of a loss.
 STEPS = 4096
 # Largest number of sums of losses that are computed one by one.
 FEW_SUMS = 2**13
@@ -77,16 +77,16 @@ def losses_of_distribution(distribution: "PrivacyLossDistribution", missed: floa
         Mass that the distribution may have missed by rounding, which counts as certain failure.
     """
     # dp-accounting has no public access to the masses.
-    directions = [distribution._pmf_remove.to_dense_pmf(), distribution._pmf_add.to_dense_pmf()]  # noqa: SLF001
+    directions = [distribution._pmf_remove.to_dense_pmf(), distribution._pmf_add.to_dense_pmf()]
     forth, back = (
         losses_of_masses(
-            (np.arange(mass.size) + mass._lower_loss) * mass._discretization,  # noqa: SLF001
-            np.asarray(mass._probs),  # noqa: SLF001
-            min(1.0, mass._infinity_mass + missed),  # noqa: SLF001
+            (np.arange(mass.size) + mass._lower_loss) * mass._discretization,
+            np.asarray(mass._probs),
+            min(1.0, mass._infinity_mass + missed),
         )
         for mass in directions
     )
-    return LossPair(forth, None if distribution._symmetric else back)  # noqa: SLF001
+    return LossPair(forth, None if distribution._symmetric else back)
 
 
 def approximate_losses(epsilon: float, delta: float) -> ExactPrivacyLoss:
@@ -133,9 +133,9 @@ def pure_losses(epsilon: float, uses: int) -> ExactPrivacyLoss:
 def gaussian_losses(noise_multiplier: float, delta: float) -> ExactPrivacyLoss:
     """Return the losses of Gaussian noise on a grid, rounded upward.
 
-    The loss is normal with variance s^2 = 1 / z^2 and mean s^2 / 2 under P, and mean -s^2 / 2 under Q. Each cell's masses under P and Q stay
-    the same when they are split between the cell's ends (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of
-    privacy loss distributions*).
+    The loss is normal with variance s^2 = 1 / z^2 and mean s^2 / 2 under P, and mean -s^2 / 2 under Q. Each cell's masses under P and Q
+    stay the same when they are split between the cell's ends (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations
+    of privacy loss distributions*).
 
     Parameters
     ----------
@@ -219,7 +219,9 @@ def composed_losses(losses: Sequence[ExactPrivacyLoss], delta: float) -> ExactPr
     total = reduce(lambda first, second: first.convolved(second).trimmed(neglected), grids)
     # A product or a sum of positive terms has an error of a unit; terms of a sum are as many as grid points.
     slack = 4 * UNIT * len(grids) * (4 * STEPS)
-    return losses_of_masses((np.arange(len(total.masses)) + total.lowest) * interval, total.masses * (1 + slack), min(1.0, total.certain))
+    return losses_of_masses(
+        (np.arange(len(total.masses)) + total.lowest) * interval, np.asarray(total.masses * (1 + slack)), min(1.0, total.certain)
+    )
 
 
 def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
@@ -254,7 +256,7 @@ class _Grid:
     def of(cls, loss: ExactPrivacyLoss, interval: float, reach: float) -> "_Grid":
         steps = math.ceil(reach / interval * (1 + UNIT * 4)) + 1
         mass = loss.on_grid(interval, steps)
-        return cls(-steps, np.asarray(mass._probs), mass._infinity_mass)  # noqa: SLF001 - no public access
+        return cls(-steps, np.asarray(mass._probs), mass._infinity_mass)
 
     def convolved(self, other: "_Grid") -> "_Grid":
         return _Grid(self.lowest + other.lowest, np.convolve(self.masses, other.masses), self.certain + other.certain)

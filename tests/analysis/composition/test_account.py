@@ -122,7 +122,7 @@ def test_without_delta_pure_guarantees_add_up() -> None:
 
 
 def test_errors_name_the_part() -> None:
-    with pytest.raises(FileNotFoundError, match="missing.json"):
+    with pytest.raises(FileNotFoundError, match=r"missing\.json"):
         composed(LAPLACE, AccountedPart.of("table", table="missing.json"))
     with pytest.raises(ValueError, match="sampling of part 2 must be left out in the local trust model"):
         composed(LAPLACE, replace(LOCAL, sampling=PoissonSampling(0.1)))

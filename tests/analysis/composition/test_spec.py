@@ -59,7 +59,10 @@ def test_the_example_is_a_composition(tmp_path: Path) -> None:
     ("part", "message"),
     [
         ({"epsilon": 0.1}, "name is missing: state the name of a mechanism"),
-        ({"name": "laplac", "epsilon": 0.1}, "mechanism must be a name that quietbits account --help lists, got 'laplac': did you mean laplace"),
+        (
+            {"name": "laplac", "epsilon": 0.1},
+            "mechanism must be a name that quietbits account --help lists, got 'laplac': did you mean laplace",
+        ),
         ({"name": 3}, "name must be that of a mechanism, got 3"),
         ({"name": "laplace"}, "epsilon is missing: laplace needs epsilon"),
         ({**LAPLACE, "epsilon": -1.0}, "epsilon must be a number from"),
@@ -68,12 +71,15 @@ def test_the_example_is_a_composition(tmp_path: Path) -> None:
         ({**LAPLACE, "rounds": []}, "rounds must have at least one value, got none"),
         ({**LAPLACE, "adjacency": "both"}, "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
         ({**GAUSSIAN, "sampling_probability": 2.0}, "sampling_probability must be a number from"),
-        ({**GAUSSIAN, "sampling_probability": 0.5, "population": 9}, "sampling_probability must be left out with population or sample_size"),
+        (
+            {**GAUSSIAN, "sampling_probability": 0.5, "population": 9},
+            "sampling_probability must be left out with population or sample_size",
+        ),
         ({**GAUSSIAN, "population": 9}, "population and sample_size must be given together"),
         ({**GAUSSIAN, "population": 9, "sample_size": 10}, "sample_size must be a whole number from 1 to 9, got 10"),
     ],
 )
-def test_errors_name_the_part(part: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_errors_name_the_part(part: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=rf"^\[\[part\]\] number 2: {message}"):
         parse_composition({"part": [LAPLACE, part]})
 

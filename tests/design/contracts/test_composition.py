@@ -1,6 +1,7 @@
 """Composition of different mechanisms.
 
-Points under test: one part's own accounts, equal parts as rounds, any order, exact enumeration, dp-accounting, adjacencies, sampling, refusals.
+Points under test: one part's own accounts, equal parts as rounds, any order, exact enumeration, dp-accounting, adjacencies, sampling, and
+refusals.
 """
 
 import dataclasses
@@ -183,7 +184,7 @@ def test_parts_without_losses_count_by_their_epsilon_and_delta() -> None:
     assert answers["rdp"].reason == "a part has no Rényi divergences"
     # Many such parts compose as randomised responses, with half of delta for their failures.
     parts = [
-        (Privacy("central", (Account("own", REPLACE, lambda delta, rounds, _: EpsilonBound(0.01 if delta > 0 else math.inf)),)), 1, None)
+        (Privacy("central", (Account("own", REPLACE, lambda delta, *_: EpsilonBound(0.01 if delta > 0 else math.inf)),)), 1, None)
         for _ in range(100)
     ]
     assert compose(parts).epsilon(DELTA, account="pld") == pytest.approx(composed_pure_epsilon(0.01, 100, DELTA / 2), rel=1e-3)

@@ -157,7 +157,9 @@ def test_sums_of_epsilons_and_divergences_are_never_rounded_down() -> None:
         for privacy in (joint, *releases):
             curve = privacy.account("rdp").curve
             assert curve is not None
-            curves.append([Fraction(divergence) for divergence in np.asarray(curve(None).divergences).tolist() if math.isfinite(divergence)])
+            curves.append(
+                [Fraction(divergence) for divergence in np.asarray(curve(None).divergences).tolist() if math.isfinite(divergence)]
+            )
         added, *of_parts = curves
         for whole, *terms in zip(added, *of_parts, strict=True):
             assert sum(terms) <= whole <= sum(terms) * (1 + Fraction(1, 10**15))

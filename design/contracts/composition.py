@@ -141,15 +141,15 @@ def _source(number: int, part: Part, target: str) -> str:
         return target
     if target == REPLACE and ADD in proven:
         return ADD
-    sampled = "" if sampling is None else f", with {sampling},"
+    sampled = "," if sampling is None else f", with {sampling},"
     if not proven:
         raise InfeasibleError(
             f"part {number} must have a proven account without assumptions{sampled.rstrip(',')}, got accounts for "
             f"{' and '.join(privacy.adjacencies) or 'no'} adjacency"
         )
     raise InfeasibleError(
-        f"adjacency must be {proven[0]} for part {number}{sampled} got {target}: a guarantee for replacing a client says nothing of removing "
-        "it"
+        f"adjacency must be {proven[0]} for part {number}{sampled} got {target}: a guarantee for replacing a client says nothing of "
+        "removing it"
     )
 
 

@@ -219,9 +219,8 @@ def composed_losses(losses: Sequence[ExactPrivacyLoss], delta: float) -> ExactPr
     total = reduce(lambda first, second: first.convolved(second).trimmed(neglected), grids)
     # A product or a sum of positive terms has an error of a unit; terms of a sum are as many as grid points.
     slack = 4 * UNIT * len(grids) * (4 * STEPS)
-    return losses_of_masses(
-        (np.arange(len(total.masses)) + total.lowest) * interval, np.asarray(total.masses * (1 + slack)), min(1.0, total.certain)
-    )
+    places = np.arange(total.lowest, total.lowest + len(total.masses), dtype=float)
+    return losses_of_masses(places * interval, total.masses * (1 + slack), min(1.0, total.certain))
 
 
 def _reach(loss: ExactPrivacyLoss, mass: float) -> float:

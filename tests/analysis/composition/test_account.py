@@ -66,7 +66,7 @@ def test_parts_without_an_adjacency_take_that_of_the_composition() -> None:
     assert [part.privacy.adjacency for part in converted.parts] == [ADD, REPLACE]
     assert mixed.epsilon < converted.epsilon
     assert f"{ADD} adjacency, counted for {REPLACE} adjacency at twice the distance" in converted.parts[0].assumptions
-    with pytest.raises(InfeasibleError, match=f"adjacency must be {REPLACE} for part 2 got {ADD}"):
+    with pytest.raises(InfeasibleError, match=f"adjacency must be {REPLACE} for part 2, got {ADD}"):
         composed(summed, LOCAL, adjacency=ADD)
     with pytest.raises(ValueError, match="part 1, laplace: adjacency must be one of replace-one, got 'add-or-remove-one'"):
         composed(replace(LAPLACE, adjacency=ADD))

@@ -249,7 +249,7 @@ def test_sampled_rounds_of_both_kinds_meet_at_replace_one() -> None:
 
 def test_what_cannot_be_converted_is_refused() -> None:
     replaced, added = pure_privacy(0.1), gaussian_privacy(1.0, ADD, "central")
-    with pytest.raises(InfeasibleError, match="adjacency must be replace-one for part 2 got add-or-remove-one: a guarantee for replacing"):
+    with pytest.raises(InfeasibleError, match="adjacency must be replace-one for part 2, got add-or-remove-one: a guarantee for replacing"):
         compose([(added, 1, None), (replaced, 1, None)], ADD)
     with pytest.raises(InfeasibleError, match="part 1 must have a proven account without assumptions, with 5 of 50 clients"):
         compose([(added, 1, FixedSizeSampling(50, 5)), (replaced, 1, None)])

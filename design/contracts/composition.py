@@ -25,12 +25,14 @@ from ...solvers.numerics.rounding import UNIT
 from .accounts import needing_delta, renyi_account, secretly_sampled_curve
 from .gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from .guarantee import ADJACENCIES, TRUST_MODELS
-from .privacy import Account, Bound, EpsilonBound, Privacy
+from .privacy import Account, Bound, EpsilonBound, Losses, NearGaussianNoise, Privacy
 
 Part = tuple[Privacy, int, Sampling | None]
 """A mechanism's privacy, the number of its rounds, and the sampling of their clients."""
 REPLACE, ADD = ADJACENCIES
 MOST_PARTS = 1000
+# Largest number of parts whose noise is replaced by Gaussian noise, one inside the other; further parts count by their losses.
+MOST_NEAR = 50
 
 
 def compose(parts: Sequence[Part], adjacency: str | None = None) -> Privacy:
@@ -223,10 +225,9 @@ class _Rounds:
                     epsilons[account] = account.bound(delta, self.rounds * times, self.sampling).epsilon
         return sorted((account for account in epsilons if math.isfinite(epsilons[account])), key=epsilons.__getitem__)
 
-    def losses(self, account: Account, delta: float, times: int) -> LossPair | None:
+    def losses(self, losses: Losses, delta: float, times: int) -> LossPair | None:
         """Return the losses of all rounds for the target adjacency."""
-        assert account.losses is not None  # noqa: S101 - the caller chose an account with losses
-        pair = account.losses(delta, self.rounds * times, self.sampling)
+        pair = losses(delta, self.rounds * times, self.sampling)
         if pair is None or self.source == self.target:
             return pair
         return doubled_losses(pair)
@@ -315,11 +316,10 @@ def _by_losses(groups: Sequence[_Rounds]) -> Bound:
         if delta < SMALLEST_DELTA:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_DELTA:g} to convolve privacy losses")
         ranked = [(group, group.convolvable(delta, times)) for group in groups]
-        least = _convolved(ranked, delta, times)
+        least = _convolved(ranked, delta, times, replacing=True)
         if math.isinf(least):
-            # Noise may be too far from Gaussian noise for the other parts or for its sampling.
-            others = [(group, [account for account in accounts if account.losses is not None]) for group, accounts in ranked]
-            least = _convolved(others, delta, times)
+            # Noise may be too far from Gaussian noise for the other parts, or its sampled losses too expensive.
+            least = _convolved(ranked, delta, times, replacing=False)
         if math.isinf(least):
             return EpsilonBound.nothing("the privacy losses are too expensive to convolve, or too large for delta")
         return EpsilonBound(least)
@@ -327,17 +327,25 @@ def _by_losses(groups: Sequence[_Rounds]) -> Bound:
     return bound
 
 
-def _convolved(ranked: Sequence[tuple[_Rounds, list[Account]]], delta: float, times: int) -> float:
-    """Return epsilon of all parts together; infinite if there is no bound."""
-    near: list[tuple[_Rounds, Account]] = []
+def _convolved(ranked: Sequence[tuple[_Rounds, list[Account]]], delta: float, times: int, *, replacing: bool) -> float:
+    """Return epsilon of all parts together; infinite if there is no bound.
+
+    `replacing` says whether Gaussian noise takes the place of nearly Gaussian noise.
+    """
+    near: list[tuple[_Rounds, NearGaussianNoise]] = []
+    gaussian: list[_GaussianRounds] = []
     pairs: list[LossPair] = []
     rest: list[_Rounds] = []
     for group, accounts in ranked:
         for account in accounts:
-            if account.near_gaussian is not None and group.convolves_gaussians:
-                near.append((group, account))
+            noise = account.near_gaussian if replacing and group.convolves_gaussians else None
+            if noise is not None and noise.multiplier is not None:
+                gaussian.append(_GaussianRounds(noise.multiplier, group.rounds * times, group.sampling))
                 break
-            if (pair := group.losses(account, delta, times)) is not None:
+            if noise is not None and len(near) < MOST_NEAR:
+                near.append((group, noise))
+                break
+            if account.losses is not None and (pair := group.losses(account.losses, delta, times)) is not None:
                 pairs.append(pair)
                 break
         else:
@@ -350,32 +358,37 @@ def _convolved(ranked: Sequence[tuple[_Rounds, list[Account]]], delta: float, ti
             return math.inf
         pairs.append(LossPair(approximate_losses(epsilon, share)))
     try:
-        together = _with_gaussians(near, pairs, delta, times)
+        together = _with_gaussians(near, gaussian, pairs, delta, times)
     except InfeasibleError:
         return math.inf
     return math.inf if together is None else together
 
 
-def _with_gaussians(near: Sequence[tuple[_Rounds, Account]], pairs: Sequence[LossPair], delta: float, times: int) -> float | None:
+def _with_gaussians(
+    near: Sequence[tuple[_Rounds, NearGaussianNoise]],
+    gaussian: Sequence[_GaussianRounds],
+    pairs: Sequence[LossPair],
+    delta: float,
+    times: int,
+) -> float | None:
     """Return epsilon of losses together with noise that is nearly Gaussian.
 
     Each nearly Gaussian noise in turn is replaced by Gaussian noise, while everything else stays: the bounds hold for any other releases.
     """
     others = composed_pair(pairs, delta) if pairs else None
 
-    def replaced(left: Sequence[tuple[_Rounds, Account]], noises: tuple[_GaussianRounds, ...], delta: float) -> float | None:
+    def replaced(left: Sequence[tuple[_Rounds, NearGaussianNoise]], noises: tuple[_GaussianRounds, ...], delta: float) -> float | None:
         if not left:
             return _gaussian_epsilon(noises, others, delta)
-        (group, account), *after = left
-        assert account.near_gaussian is not None  # noqa: S101 - the caller chose an account with such noise
+        (group, noise), *after = left
         rounds = group.rounds * times
 
         def everything(multiplier: float, delta: float) -> float | None:
             return replaced(after, (*noises, _GaussianRounds(multiplier, rounds, group.sampling)), delta)
 
-        return account.near_gaussian.epsilon(delta, rounds, everything)
+        return noise.epsilon(delta, rounds, everything)
 
-    return replaced(near, (), delta)
+    return replaced(near, tuple(gaussian), delta)
 
 
 def _gaussian_epsilon(noises: Sequence[_GaussianRounds], others: LossPair | None, delta: float) -> float | None:

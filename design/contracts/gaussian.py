@@ -103,7 +103,7 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
         (
             renyi_account(curve, adjacency, sampled=lambda _, sampling: sampled_curve(sampling)),
             renyi_account(curve, adjacency, name="rdp-classic", sampled=lambda _, sampling: sampled_curve(sampling), conversion="classic"),
-            replace(pld, near_gaussian=NearGaussianNoise(nearly)),
+            replace(pld, near_gaussian=NearGaussianNoise(nearly, multiplier=multiplier)),
         ),
     )
 

@@ -75,10 +75,13 @@ class NearGaussianNoise:
         Whether the bound holds only for two vectors of the same client, because the same random numbers round both, or because of the
         coordinates in which they differ. A sample of a fixed size may contain another client's vector instead: such noise is amplified
         round by round.
+    multiplier : float or None
+        Noise multiplier of one round if the noise is Gaussian itself.
     """
 
     epsilon: "Callable[[float, int, GaussianEpsilon | None], float | None]"
     of_a_pair: bool = False
+    multiplier: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

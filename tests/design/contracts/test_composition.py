@@ -306,3 +306,26 @@ def test_losses_too_large_have_a_reason() -> None:
     assert compose([(gaussian_privacy(1.0), 1, None), (pure_privacy(0.2), 1, None)]).report(1e-250).account("pld").bound.reason == (
         "delta must be at least 1e-200 to convolve privacy losses"
     )
+
+
+def test_many_parts_are_convolved() -> None:
+    gaussian = [(gaussian_privacy(50.0 + number), 1, None) for number in range(500)]
+    together = 1 / math.sqrt(sum(1 / (50.0 + number) ** 2 for number in range(500)))
+    assert compose(gaussian).epsilon(DELTA, account="pld") == pytest.approx(gaussian_epsilon(together, DELTA), rel=1e-8)
+    # More parts of nearly Gaussian noise than are replaced one inside the other.
+    sums = [(distributed_skellam_privacy(1000, 16, 1.0, 0.3 + number / 1000, 0.001, REPLACE), 1, None) for number in range(60)]
+    composed = compose(sums).report(DELTA)
+    assert composed.account("rdp").bound.epsilon < composed.account("pld").bound.epsilon < composed.account("basic").bound.epsilon
+    few = compose(sums[:20]).report(DELTA)
+    assert few.account("pld").bound.epsilon < few.account("rdp").bound.epsilon
+
+
+def test_sampled_losses_that_are_too_expensive_are_replaced_by_epsilon() -> None:
+    # More rounds than privacy losses are composed for.
+    privacy, rounds, sampling = gaussian_privacy(5.0, ADD, "central"), 30_000, PoissonSampling(0.001)
+    losses = privacy.account("pld").losses
+    assert losses is not None
+    assert losses(DELTA, rounds, sampling) is None
+    composed = compose([(privacy, rounds, sampling), (laplace_privacy(0.2, adjacency=ADD), 1, None)]).report(DELTA)
+    own = privacy.epsilon(DELTA, ADD, rounds, sampling)
+    assert own < composed.account("pld").bound.epsilon < own + 0.25

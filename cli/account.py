@@ -143,7 +143,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
 
 @account_app.command("compose", cls=Command)
 def compose_command(
-    file: Annotated[Path, typer.Argument(help="The parts, as TOML; --example prints an example.")],
+    tasks: Annotated[Path, typer.Argument(metavar="FILE", help="The parts, as TOML; --example prints one.")],
     delta: Annotated[float | None, typer.Option(help="Failure probability of all parts together, above 0 and below 1.")] = None,
     adjacency: Adjacency = None,
     json: Json = False,
@@ -152,14 +152,14 @@ def compose_command(
     example: Annotated[bool, example_option("composition", "a commented file that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Different mechanisms one after the other, from a file (`load_composition`, `account_composition`)."""
-    check_there(file)
-    check_outputs(plot, output, inputs=[file])
+    check_there(tasks)
+    check_outputs(plot, output, inputs=[tasks])
     _check_plotted(plot, delta)
     from ..analysis.composition.account import account_composition
     from ..analysis.composition.spec import load_composition
 
-    composition = load_composition(file)
-    with working(f"accounting for {shown_path(file)}"):
+    composition = load_composition(tasks)
+    with working(f"accounting for {shown_path(tasks)}"):
         report = account_composition(composition, delta=delta, adjacency=adjacency)
     if plot is not None and delta is not None:
         from ..figures.account_plots import write_composition_plot

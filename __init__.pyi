@@ -6,6 +6,12 @@ from .analysis.catalogue.accounts import account as account
 from .analysis.catalogue.accounts import calibrate as calibrate
 from .analysis.catalogue.registry import REGISTRY as REGISTRY
 from .analysis.catalogue.registry import build_mechanism as build_mechanism
+from .analysis.composition.account import CompositionReport as CompositionReport
+from .analysis.composition.account import account_composition as account_composition
+from .analysis.composition.spec import AccountedPart as AccountedPart
+from .analysis.composition.spec import Composition as Composition
+from .analysis.composition.spec import load_composition as load_composition
+from .analysis.composition.spec import parse_composition as parse_composition
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
 from .analysis.federation.strategy import PrivateMeanStrategy as PrivateMeanStrategy
@@ -53,6 +59,7 @@ from .analysis.training.spec import parse_training as parse_training
 from .analysis.training.summary import summarise_training as summarise_training
 from .analysis.training.task import TrainedMechanism as TrainedMechanism
 from .design.contracts.accounts import pure_privacy as pure_privacy
+from .design.contracts.composition import compose as compose
 from .design.contracts.domains import Categories as Categories
 from .design.contracts.domains import Interval as Interval
 from .design.contracts.gaussian import central_gaussian_error as central_gaussian_error

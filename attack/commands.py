@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from ..analysis.catalogue.accounts import account_options, calibration_options
 from ..analysis.catalogue.registry import REGISTRY, accounted_names
+from ..analysis.sweeps.example import example_specification
 from ..cli.main import app
 from ..design.contracts.domains import Categories, Interval
 from ..design.contracts.norm_ball import NormBall
@@ -24,8 +25,8 @@ from ..design.tables.randomised_response import generalised_randomised_response
 from .cases import Arguments, Attack, Refused
 from .parameters import draw_value, load_accounts
 
-TABLE, DATA, ITEMS, SWEEP = "table.json", "data.csv", "items.txt", "sweep.toml"
-INPUTS = (TABLE, DATA, ITEMS, SWEEP)
+TABLE, DATA, ITEMS, SWEEP, TASKS = "table.json", "data.csv", "items.txt", "sweep.toml", "tasks.toml"
+INPUTS = (TABLE, DATA, ITEMS, SWEEP, TASKS)
 OUTPUTS = ("out.json", "out.csv", "out.parquet", "out.html", "out.svg", "out", "no/folder/out.json", ".", "table.json", "-")
 # Lines that a command prints while it is at work.
 AT_WORK = re.compile(r"quietbits: \d+ (s|min \d+ s|h \d+ min)(, about [^:]* left)?: ")
@@ -153,7 +154,7 @@ def _value(rng: random.Random, option: Any, *, wild: bool) -> str:
     if name in ("output", "report", "plot"):
         return rng.choice(OUTPUTS if wild else OUTPUTS[:2])
     if kind in ("path", "file", "filename", "directory"):
-        return rng.choice((*INPUTS, "missing")) if wild else {"data": DATA, "spec": SWEEP}.get(name, TABLE)
+        return rng.choice((*INPUTS, "missing")) if wild else {"data": DATA, "spec": SWEEP, "tasks": TASKS}.get(name, TABLE)
     if name == "workers":
         return "1"
     if (name in TEXTS and "text" in kind) or (name in TEXTS and kind == "str"):
@@ -195,7 +196,7 @@ def check(folder: Path, arguments: list[str]) -> None:
             # A plan without a mechanism is written with the reasons.
             assert not written or arguments[0] == "plan", f"refused, and yet wrote {written}"
         raise Refused
-    if "--json" in arguments and "--help" not in arguments:
+    if "--json" in arguments and not {"--help", "--example"} & set(arguments):
         for line in result.stdout.splitlines():
             json.loads(line, parse_constant=_refuse)
     assert not re.search(r"\bnan\b", result.stdout), result.stdout[-1000:]
@@ -207,6 +208,7 @@ def _place_inputs(folder: Path) -> None:
     (folder / ITEMS).write_text("a\nb\na\n", encoding="utf-8")
     document = "clients = 5\ndimension = 2\nnorm = 'l2'\nepsilon = 1\ndelta = 1e-5\nadjacency = 'replace-one'\nrepetitions = 1\n"
     (folder / SWEEP).write_text(document + "population = 'sphere'\n[[mechanism]]\nname = 'laplace'\n", encoding="utf-8")
+    (folder / TASKS).write_text(example_specification("composition"), encoding="utf-8")
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..files import shown_path
-from .console import check_outputs, console, grid, show_document, warn, working
+from .commands import Command
+from .console import check_outputs, check_there, console, grid, show_document, warn, working
 from .options import (
     REQUIRED,
     SAMPLING,
@@ -20,6 +21,7 @@ from .options import (
     Plot,
     Rounds,
     adjacency_of,
+    example_option,
     given,
     parse_sampling,
     registry_group,
@@ -27,6 +29,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..analysis.composition.account import CompositionReport
     from ..design.contracts.privacy import AccountedEpsilon
     from ..design.contracts.registry import AccountReport, Option
 
@@ -117,10 +120,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
 
     json, plot, output = values["json"], values["plot"], values["output"]
     check_outputs(plot, output, inputs=[values.get("table")])
-    if plot is not None:
-        if values["delta"] is None:
-            raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
-        _check_plot(plot)
+    _check_plotted(plot, values["delta"])
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
     with working(f"accounting for {name}"):
         report = account(
@@ -139,6 +139,63 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     show_document(report.document(), json, output)
     if not json:
         print_report(report)
+
+
+@account_app.command("compose", cls=Command)
+def compose_command(
+    tasks: Annotated[Path, typer.Argument(metavar="FILE", help="The parts, as TOML; --example prints one.")],
+    delta: Annotated[float | None, typer.Option(help="Failure probability of all parts together, above 0 and below 1.")] = None,
+    adjacency: Adjacency = None,
+    json: Json = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw epsilon after each part here: .svg, .pdf or .png.")] = None,
+    output: Output = None,
+    example: Annotated[bool, example_option("composition", "a commented file that works")] = False,  # noqa: ARG001 - read before the others
+) -> None:
+    """Different mechanisms one after the other, from a file (`load_composition`, `account_composition`)."""
+    check_there(tasks)
+    check_outputs(plot, output, inputs=[tasks])
+    _check_plotted(plot, delta)
+    from ..analysis.composition.account import account_composition
+    from ..analysis.composition.spec import load_composition
+
+    composition = load_composition(tasks)
+    with working(f"accounting for {shown_path(tasks)}"):
+        report = account_composition(composition, delta=delta, adjacency=adjacency)
+    if plot is not None and delta is not None:
+        from ..figures.account_plots import write_composition_plot
+
+        with working(f"drawing {shown_path(plot)}"):
+            write_composition_plot(composition, delta, adjacency, plot)
+    show_document(report.document(), json, output)
+    if not json:
+        _print_parts(report)
+        print_report(report.account)
+
+
+def _print_parts(report: "CompositionReport") -> None:
+    """Print each part by itself, and what its guarantee assumes."""
+    from rich.table import Table
+
+    table = Table(title="Each part by itself")
+    for heading in ("part", "rounds", "epsilon", "adjacency", "trust model"):
+        table.add_column(heading, justify="right" if heading in ("rounds", "epsilon") else "left")
+    for number, part in enumerate(report.parts, 1):
+        privacy = part.privacy
+        epsilon = "nothing" if privacy.best is None else f"{_upward(privacy.epsilon)} by {privacy.best.name}"
+        table.add_row(f"{number} {part.part.name}", f"{privacy.rounds:,}", epsilon, privacy.adjacency, privacy.trust_model)
+    console().print(table)
+    for number, part in enumerate(report.parts, 1):
+        sampled = () if part.part.sampling is None else (str(part.part.sampling),)
+        console().print(f"{number} {part.part.name}: {'; '.join((*sampled, *part.assumptions))}.")
+
+
+def _check_plotted(plot: Path | None, delta: float | None) -> None:
+    """Raise ValueError, before any computation, if a picture of epsilon cannot be drawn."""
+    if plot is None:
+        return
+    if delta is None:
+        raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
+    _check_plot(plot)
 
 
 def _check_plot(plot: Path) -> None:

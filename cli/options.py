@@ -107,18 +107,20 @@ def registry_group(
     class RegistryGroup(Group):
         """Group of subcommands from the registry."""
 
-        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
-            """Return the names of the subcommands."""
-            return names()
+        def list_commands(self, ctx: Any) -> list[str]:
+            """Return the names of the subcommands: the group's own ones, and the registry's."""
+            return [*super().list_commands(ctx), *names()]
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """Return a subcommand; ValueError names the closest ones for an unknown name."""
+            if cmd_name in self.commands:
+                return super().get_command(ctx, cmd_name)
             for part in cmd_name.split(",") if several else [cmd_name]:
                 # Shell completion cannot show an error.
                 if ctx.resilient_parsing and part not in names():
                     return None
                 if has is None or not has(part):
-                    check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
+                    check_listed("mechanism", part, self.list_commands(ctx), f"quietbits {self.name} --help")
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name, cls=Command, short_help=title(cmd_name))(subcommand(cmd_name))
             return typer.main.get_command(single)
@@ -226,14 +228,6 @@ def parse_sampling(sampling_probability: float | None, population: int | None, s
     """
     if sampling_probability is None and population is None and sample_size is None:
         return None
-    from ..solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+    from ..solvers.accounting.sampling import stated_sampling
 
-    if sampling_probability is not None:
-        if population is not None or sample_size is not None:
-            raise ValueError(
-                f"sampling_probability must be left out with population or sample_size, got {sampling_probability!r}: choose one sampling"
-            )
-        return PoissonSampling(sampling_probability)
-    if population is None or sample_size is None:
-        raise ValueError("population and sample_size must be given together: how many clients there are, and how many take part in a round")
-    return FixedSizeSampling(population, sample_size)
+    return stated_sampling(sampling_probability, population, sample_size)

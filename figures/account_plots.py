@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
+from ..analysis.composition.account import account_after_each_part
+from ..analysis.composition.spec import Composition
 from ..design.contracts.privacy import AccountedEpsilon
 from ..design.contracts.registry import AccountReport, AccountSubject
 from ..files import write_atomically
@@ -38,6 +40,7 @@ LEGEND_CHARACTERS = 95
 LABELS: Mapping[str, str] = MappingProxyType(
     {
         "pure": "pure privacy, added up",
+        "basic": "epsilons, added up",
         "rdp": "Rényi divergences",
         "pld": "privacy loss distribution",
         "near-gaussian": "nearly Gaussian noise",
@@ -87,13 +90,34 @@ def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampl
     ValueError
         If the suffix is unknown, or an argument is out of range.
     """
+    numbers = shown_rounds(rounds)
+    _write([subject.report(delta, number, sampling) for number in numbers], numbers.index(rounds), path)
+
+
+def _write(reports: list[AccountReport], asked: int, path: Path) -> None:
     kind = check_plot_file(path)
-    reports = [subject.report(delta, number, sampling) for number in shown_rounds(rounds)]
-    asked = next(report for report in reports if report.privacy.rounds == rounds)
     buffer = io.BytesIO()
     with print_style():
-        draw_accounts(epsilon_by_rounds(reports), asked).savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+        figure = draw_accounts(epsilon_by_rounds(reports), reports[asked])
+        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
     write_atomically(path, buffer.getvalue())
+
+
+def write_composition_plot(composition: Composition, delta: float, adjacency: str | None, path: Path) -> None:
+    """Draw all accounts of a composition after each of its parts, and write the picture atomically.
+
+    Parameters
+    ----------
+    composition : Composition
+        The parts, in the order of their time.
+    delta : float
+        Failure probability of all parts together.
+    adjacency : str or None
+        Adjacency, as in `account_composition`.
+    path : Path
+        The file; its suffix selects the format: .svg, .pdf or .png.
+    """
+    _write(account_after_each_part(composition, delta=delta, adjacency=adjacency), -1, path)
 
 
 def shown_rounds(rounds: int) -> list[int]:

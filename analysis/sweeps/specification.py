@@ -1,4 +1,4 @@
-"""TOML specifications of sweeps, trainings and grids: keys, lists, blocks and combinations."""
+"""TOML specifications of sweeps, trainings, grids and compositions: keys, lists, blocks and combinations."""
 
 import itertools
 import math
@@ -56,7 +56,12 @@ def check_distinct(name: str, values: Collection[Any], text: Callable[[Any], str
 
 
 def read_blocks(
-    blocks: Any, read: Callable[[str, dict[str, Any]], T], most: int, common: Mapping[str, Any] = MappingProxyType({})
+    blocks: Any,
+    read: Callable[[str, dict[str, Any]], T],
+    most: int,
+    common: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    block_name: str = "mechanism",
 ) -> list[T]:
     """Return the results of `read` for every combination of values in ``[[mechanism]]`` blocks.
 
@@ -70,15 +75,17 @@ def read_blocks(
         Number of combinations that all blocks may have together.
     common : mapping
         Default values of the blocks' keys.
+    block_name : str
+        Name of the blocks.
     """
     if not isinstance(blocks, list) or not blocks or not all(isinstance(block, dict) for block in blocks):
-        raise ValueError(f"mechanism must be written as one or more blocks [[mechanism]], got {blocks!r}")
+        raise ValueError(f"{block_name} must be written as one or more blocks [[{block_name}]], got {blocks!r}")
     results: list[T] = []
     for number, block in enumerate(blocks, 1):
         try:
             results += [read(name, values) for name, values in _block_combinations({**common, **block}, most - len(results))]
         except ValueError as error:
-            raise ValueError(f"[[mechanism]] number {number}: {error}") from error
+            raise ValueError(f"[[{block_name}]] number {number}: {error}") from error
     return results
 
 
@@ -88,7 +95,7 @@ def _block_combinations(block: Mapping[str, Any], most: int) -> Iterator[tuple[s
     The function counts combinations before it makes them.
     """
     if "name" not in block:
-        raise ValueError("name is missing: a mechanism must have one")
+        raise ValueError("name is missing: state the name of a mechanism")
     lists = {key: listed(value) for key, value in block.items()}
     for key, values in lists.items():
         check_some(key, values)

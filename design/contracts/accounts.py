@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ...solvers.accounting.composed_losses import LossPair, losses_of_distribution, pure_losses
 from ...solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ...solvers.accounting.pure_privacy import LARGEST_EPSILON, pure_renyi_divergences
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve
@@ -23,7 +24,7 @@ from ...solvers.accounting.sampling import (
     poisson_sampled_curve,
     sampled_share,
 )
-from .privacy import Account, Bound, EpsilonBound, Privacy
+from .privacy import Account, Bound, EpsilonBound, Losses, Privacy
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -53,13 +54,19 @@ class ComposableLoss(Protocol):
 def pure_account(epsilon: float, adjacency: str = "replace-one") -> Account:
     """Return the account of pure privacy: epsilon adds up over rounds, and delta is not needed."""
 
+    def of_one_round(sampling: Sampling | None) -> float:
+        return epsilon if sampling is None else amplified_epsilon(epsilon, sampled_share(sampling, adjacency))
+
     def bound(_: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if math.isinf(epsilon):
             return EpsilonBound.nothing("there is no pure guarantee: an output that one input can give is impossible for another")
-        of_one_round = epsilon if sampling is None else amplified_epsilon(epsilon, sampled_share(sampling, adjacency))
-        return EpsilonBound(rounds * of_one_round)
+        return EpsilonBound(rounds * of_one_round(sampling))
 
-    return Account("pure", adjacency, bound, at_delta_zero=True)
+    def losses(_: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
+        composable = rounds <= MOST_COMPOSED_ROUNDS and epsilon <= LARGEST_EPSILON
+        return LossPair(pure_losses(of_one_round(sampling), rounds)) if composable else None
+
+    return Account("pure", adjacency, bound, at_delta_zero=True, losses=losses)
 
 
 def renyi_account(
@@ -104,7 +111,7 @@ def renyi_account(
         reason = None if math.isfinite(least.epsilon) else "no Rényi divergence is finite"
         return EpsilonBound(least.epsilon, reason, least.order, least.at_edge)
 
-    return Account(name, adjacency, bound, assumes=assumes, curve=curve)
+    return Account(name, adjacency, bound, assumes=assumes, curve=of_one_round)
 
 
 def loss_account(
@@ -114,6 +121,7 @@ def loss_account(
     *,
     sampled: Callable[[int, float, Sampling], float | None] | None = None,
     assumes: str | None = None,
+    losses: Losses | None = None,
 ) -> Account:
     """Return the account by the distribution of the privacy loss.
 
@@ -126,6 +134,8 @@ def loss_account(
     sampled : callable or None
         Epsilon of rounds with sampled clients. By default one round is amplified as an (epsilon, delta) guarantee, and several rounds have
         an account only if every client takes part.
+    losses : callable or None
+        Field of `Account`.
     """
 
     def secretly_sampled(rounds: int, delta: float, sampling: Sampling) -> float | None:
@@ -146,7 +156,7 @@ def loss_account(
             return EpsilonBound.nothing("too expensive to compute, or not known, for these rounds, this sampling and this delta")
         return EpsilonBound(epsilon)
 
-    return Account(name, adjacency, bound, assumes=assumes)
+    return Account(name, adjacency, bound, assumes=assumes, losses=losses)
 
 
 def needing_delta(bound: Bound) -> Bound:
@@ -238,6 +248,17 @@ def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_befor
     with np.errstate(over="ignore"):
         epsilon = float(composed.get_epsilon_for_delta(allowed))
     return epsilon if math.isfinite(epsilon) else None
+
+
+def repeated_losses(loss: ComposableLoss, times: int, delta: float, composed_before: int = 1) -> LossPair | None:
+    """Return the losses of independent uses of a distribution; None if they are too expensive, or too inexact for delta.
+
+    Arguments are those of `composed_loss`. The numerical error of the composition counts as certain failure.
+    """
+    missed = FOURIER_ERROR * times * composed_before
+    if times > MOST_COMPOSITIONS or missed > delta / 2:
+        return None
+    return losses_of_distribution(loss.self_compose(times), missed)
 
 
 def pure_privacy(epsilon: float, trust_model: str = "local", adjacency: str = "replace-one") -> Privacy:

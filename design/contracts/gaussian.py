@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
+from ...solvers.accounting.composed_losses import LossPair, gaussian_losses
 from ...solvers.accounting.gaussian_privacy import (
     LARGEST_DELTA,
     SMALLEST_DELTA,
@@ -18,7 +19,7 @@ from ...solvers.accounting.gaussian_privacy import (
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import is_loss_affordable, sampled_gaussian_curve, sampled_gaussian_loss
 from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling, sampled_share
-from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, needing_delta, renyi_account
+from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, needing_delta, renyi_account, repeated_losses
 from .guarantee import ADJACENCIES, TRUST_MODELS
 from .mechanism import EPSILON_HIGH, EPSILON_LOW, check_vector_epsilon
 from .norm_ball import NormBall, check_ball
@@ -87,13 +88,22 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
     def nearly(delta: float, rounds: int, sampled: "GaussianEpsilon | None") -> float | None:
         return by_loss(rounds, delta) if sampled is None else sampled(multiplier, delta)
 
-    pld = loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss)
+    def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
+        if sampling is None:
+            return LossPair(gaussian_losses(multiplier / math.sqrt(rounds), delta))
+        if not isinstance(sampling, PoissonSampling):
+            return None
+        if not is_loss_affordable(multiplier, sampling.probability, rounds, sampled_curve(sampling)):
+            return None
+        return repeated_losses(sampled_loss(sampling), rounds, delta)
+
+    pld = loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss, losses=losses)
     return Privacy(
         trust_model,
         (
             renyi_account(curve, adjacency, sampled=lambda _, sampling: sampled_curve(sampling)),
             renyi_account(curve, adjacency, name="rdp-classic", sampled=lambda _, sampling: sampled_curve(sampling), conversion="classic"),
-            replace(pld, near_gaussian=NearGaussianNoise(nearly)),
+            replace(pld, near_gaussian=NearGaussianNoise(nearly, multiplier=multiplier)),
         ),
     )
 

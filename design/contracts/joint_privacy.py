@@ -72,7 +72,7 @@ def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
     accounts = [Account("basic", adjacency, _added_epsilons(releases, adjacency))]
     curves = [[account.curve for account in of_release if account.curve is not None] for of_release in guarantees]
     if all(curves):
-        accounts.append(renyi_account(lambda: _added_curves([curve() for curve, *_ in curves]), adjacency))
+        accounts.append(renyi_account(lambda: _added_curves([curve(None) for curve, *_ in curves]), adjacency))
     noises = [[account.near_gaussian for account in of_release if account.near_gaussian is not None] for of_release in guarantees]
     if all(noises):
         joint = _joint_noise([noise for noise, *_ in noises])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...shown import Axes
+    from ...solvers.accounting.composed_losses import LossPair
     from ...solvers.accounting.renyi_curve import LazyRenyiCurve, RenyiCurve
     from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
 
@@ -55,6 +56,8 @@ class EpsilonBound:
 
 Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 """Epsilon as a function of delta, rounds and sampling."""
+Losses = Callable[[float, int, Sampling | None], "LossPair | None"]
+"""Dominating privacy losses as a function of delta, rounds and sampling."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +79,7 @@ class NearGaussianNoise:
 
     epsilon: "Callable[[float, int, GaussianEpsilon | None], float | None]"
     of_a_pair: bool = False
+    multiplier: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +141,13 @@ class Account:
     at_delta_zero : bool
         Whether the bound holds at delta = 0, for every delta.
     curve : callable or None
-        Rényi divergences of one round with all clients, if the account rests on them (`joint_privacy` adds them up).
+        Rényi divergences of one round, as a function of the sampling, if the account rests on them (`joint_privacy` and `compose` add them
+        up).
     near_gaussian : NearGaussianNoise or None
-        The noise, if the account compares it with Gaussian noise (`joint_privacy`).
+        The noise, if the account compares it with Gaussian noise (`joint_privacy`, `compose`).
+    losses : callable or None
+        Privacy losses of all rounds as a function of (delta, rounds, sampling), if the account rests on a dominating distribution
+        (`compose` convolves them). The function returns None where they are too expensive or unknown.
     """
 
     name: str
@@ -148,8 +156,9 @@ class Account:
     proven: bool = True
     assumes: str | None = None
     at_delta_zero: bool = False
-    curve: "Callable[[], RenyiCurve | LazyRenyiCurve] | None" = None
+    curve: "Callable[[Sampling | None], RenyiCurve | LazyRenyiCurve] | None" = None
     near_gaussian: NearGaussianNoise | None = None
+    losses: "Losses | None" = None
 
     def __post_init__(self) -> None:
         """Replace the bound by the least bound for sampled rounds."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_norm, check_real
 from ...arrays import FloatArray
+from ...solvers.accounting.composed_losses import LossPair
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_laplace_loss
 from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
@@ -19,7 +20,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ...solvers.numerics.rounding import UNIT
-from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
+from ..contracts.accounts import ComposableLoss, composed_loss, loss_account, pure_account, renyi_account, repeated_losses
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MessageScore, ScalarMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_ball
@@ -162,23 +163,33 @@ def laplace_privacy(
     def sampled_curve(_: RenyiCurve, sampling: Sampling) -> RenyiCurve:
         return RenyiCurve(np.array([math.inf]), np.array([amplified_epsilon(epsilon, sampling.share)]))
 
+    def unsampled_loss() -> ComposableLoss:
+        step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
+        loss: ComposableLoss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
+        return loss
+
     def by_loss(rounds: int, delta: float) -> float | None:
         if rounds * shares == 1:
             # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; the masses are rounded upward.
             return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
-        step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
-        loss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
-        return composed_loss(loss, rounds * shares, delta)
+        return composed_loss(unsampled_loss(), rounds * shares, delta)
 
     def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
         return composed_loss(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta) if shares == 1 else None
+
+    def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
+        if sampling is None:
+            return repeated_losses(unsampled_loss(), rounds * shares, delta)
+        if not isinstance(sampling, PoissonSampling) or shares > 1:
+            return None
+        return repeated_losses(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta)
 
     return Privacy(
         trust_model,
         (
             pure_account(epsilon, adjacency),
             renyi_account(curve, adjacency, sampled=sampled_curve),
-            loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss),
+            loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss, losses=losses),
         ),
     )
 

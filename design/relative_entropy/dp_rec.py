@@ -364,7 +364,13 @@ class DpRecTraining:
         )
         derived = Account(ANY_BITS, "add-or-remove-one", _drawn_already(self._any_bits), assumes=ASSUMPTION)
         unconditional = Account(ANY_CLIENTS, "replace-one", _drawn_already(self._any_clients))
-        return Privacy("central", (*theorem, derived, unconditional, replace(own, bound=_drawn_already(of_all_draws))))
+        messages = replace(own, bound=_drawn_already(of_all_draws), curve=self._round_curve)
+        return Privacy("central", (*theorem, derived, unconditional, messages))
+
+    def _round_curve(self, sampling: Sampling | None) -> RenyiCurve:
+        """Return the divergences of a round in which every draw is the same client."""
+        _check_drawn(sampling)
+        return _message_curve(self.clip_ratio).composed(self.clients_per_round)
 
     def _draws(self, rounds: int) -> int:
         """Return the number of draws of all rounds, which accounts compose."""
@@ -420,11 +426,15 @@ def _drawn_already(bound: Bound) -> Bound:
     """Return a bound that needs a positive delta and refuses a sampling."""
 
     def checked(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-        if sampling is not None:
-            raise ValueError(f"sampling must be left out for dp-rec, whose clients are drawn with replacement, got {str(sampling)!r}")
+        _check_drawn(sampling)
         return needing_delta(bound)(delta, rounds, None)
 
     return checked
+
+
+def _check_drawn(sampling: Sampling | None) -> None:
+    if sampling is not None:
+        raise ValueError(f"sampling must be left out for dp-rec, whose clients are drawn with replacement, got {str(sampling)!r}")
 
 
 def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> AccountSubject:

@@ -124,7 +124,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
         return last.bound(delta, rounds, sampling)
 
     tries, last = [(account(window, 0), account(window, 1)) for window in narrow], account(widest, 0)
-    return Account(name, "replace-one", bound, assumes=assumes, curve=lambda: curve_of(widest, 0))
+    return Account(name, "replace-one", bound, assumes=assumes, curve=last.curve)
 
 
 @lru_cache(maxsize=64)

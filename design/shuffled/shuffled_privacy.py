@@ -6,9 +6,10 @@ from functools import cache
 from numpy.typing import ArrayLike
 
 from ...errors import InfeasibleError
+from ...solvers.accounting.composed_losses import LossPair
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.shuffled_letters import ShuffledLetters, clones_epsilon, largest_clones_epsilon
-from ..contracts.accounts import amplified_rounds, composed_loss, composed_rounds, needing_delta, pure_account
+from ..contracts.accounts import amplified_rounds, composed_loss, composed_rounds, needing_delta, pure_account, repeated_losses
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 
 ADJACENCY = "replace-one"
@@ -50,6 +51,9 @@ def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> P
             composed = composed_rounds(once(delta / (2 * rounds)).epsilon, rounds, delta / 2)
         return EpsilonBound(composed)
 
+    def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
+        return repeated_losses(letters().loss(delta, rounds), rounds, delta) if sampling is None else None
+
     def published(delta: float) -> EpsilonBound:
         if pure_epsilon > largest_clones_epsilon(clients, delta):
             raise InfeasibleError(
@@ -70,7 +74,7 @@ def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> P
         return Privacy("shuffled", (pure,))
     accounts = (
         pure,
-        Account(BLANKET, ADJACENCY, needing_delta(blanket)),
+        Account(BLANKET, ADJACENCY, needing_delta(blanket), losses=losses),
         Account(CLONES, ADJACENCY, needing_delta(clones), proven=False),
     )
     return Privacy("shuffled", accounts)

@@ -4,10 +4,12 @@ import math
 from functools import cache
 
 from ...arguments import LARGEST_DIMENSION, check_integer, check_norm, check_real
+from ...solvers.accounting.composed_losses import LossPair
 from ...solvers.accounting.privacy_loss import DominatingLoss, dominating_privacy_loss
 from ...solvers.accounting.renyi_curve import LazyRenyiCurve
+from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.vector_composition import LARGEST_NORM, vector_divergences
-from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
+from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account, repeated_losses
 from ..contracts.privacy import Account, Privacy
 from .lookup_table import LookupTable
 from .table_facts import realised_epsilon
@@ -57,7 +59,10 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     def by_loss(rounds: int, delta: float) -> float | None:
         return composed_loss(loss(), rounds * dimension, delta)
 
+    def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
+        return repeated_losses(loss(), rounds * dimension, delta) if sampling is None else None
+
     accounts: tuple[Account, ...] = (pure_account(pure, table.adjacency), renyi_account(curve, table.adjacency))
     if (dimension == 1 or math.isinf(norm)) and math.isfinite(pure):
-        accounts = (*accounts, loss_account("pld", by_loss, table.adjacency))
+        accounts = (*accounts, loss_account("pld", by_loss, table.adjacency, losses=losses))
     return Privacy(table.trust_model, accounts)

@@ -12,6 +12,7 @@ STUB = Path(quietbits.__file__).with_suffix(".pyi")
 GROUPS = {
     "analysis.audits": "Audits",
     "analysis.catalogue": "Registry, accounts and calibration",
+    "analysis.composition": "Registry, accounts and calibration",
     "analysis.federation": "Federations over Flower",
     "analysis.planner": "Plans",
     "analysis.simulation": "Simulation",

@@ -238,7 +238,7 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
         return math.inf
     if delta < SMALLEST_COMPOSED_DELTA:
         return None
-    reach = max(_reach(direction, NEGLECTED * delta / uses) for direction in directions)
+    reach = max(loss_reach(direction, NEGLECTED * delta / uses) for direction in directions)
     interval = reach / STEPS
     grids = [direction.on_grid(interval, STEPS) for direction in directions]
     truncation = NEGLECTED * delta
@@ -252,8 +252,11 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     return max(epsilons)
 
 
-def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
-    """Return a positive loss that is exceeded with at most a given probability."""
+def loss_reach(loss: ExactPrivacyLoss, mass: float) -> float:
+    """Return a positive loss that is exceeded with at most a given probability.
+
+    Values that are not common to both distributions are not counted.
+    """
     positive = loss.losses > 0
     losses, masses = loss.losses[positive], loss.masses[positive]
     by_loss = np.argsort(-losses, kind="stable")

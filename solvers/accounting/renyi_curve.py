@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_choice, check_integer, check_probability
 from ...arrays import FloatArray, IndexArray
+from ..numerics.rounding import UNIT
 from .pure_privacy import check_orders
 
 # Orders are dense at the optima of small budgets, then geometric up to orders where pure privacy is better.
@@ -104,6 +105,28 @@ class RenyiCurve:
         Divergences add up (Mironov 2017, proposition 1).
         """
         return RenyiCurve(self.orders, self.divergences * check_integer("rounds", rounds, low=1, high=MOST_ROUNDS))
+
+    def at(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the divergences at any orders.
+
+        (a - 1) r(a), the logarithm of a moment, is convex in the order a and 0 at a = 1: between two orders it lies below the chord. r(a)
+        rises with a, so that the pure guarantee bounds all orders. Beyond the largest finite order the bound is infinite without one.
+
+        Examples
+        --------
+        >>> RenyiCurve(np.array([2.0, 4.0]), np.array([0.2, 0.4])).at([1.5, 3.0, 5.0]).round(4).tolist()
+        [0.2, 0.35, inf]
+        """
+        asked = check_orders(orders)
+        finite = np.isfinite(self.orders) & np.isfinite(self.divergences)
+        rising = np.argsort(self.orders[finite])
+        own, divergences = self.orders[finite][rising], self.divergences[finite][rising]
+        pure = float(self.divergences[np.isinf(self.orders)].min(initial=math.inf))
+        inside = asked <= own.max(initial=1.0)
+        place = np.where(inside, asked, 2.0)
+        chords = np.interp(place, [1.0, *own], [0.0, *(own - 1) * divergences]) / (place - 1)
+        # The product, the chord and the quotient have 8 units.
+        return np.asarray(np.minimum(np.where(inside, chords * (1 + 8 * UNIT), math.inf), pure))
 
     def epsilon(self, delta: float, conversion: str = "optimal") -> EpsilonAtDelta:
         """Return the smallest epsilon that the curve proves at a failure probability.

@@ -91,6 +91,32 @@ class FixedSizeSampling:
 Sampling = PoissonSampling | FixedSizeSampling
 
 
+def stated_sampling(sampling_probability: float | None, population: int | None, sample_size: int | None) -> Sampling | None:
+    """Return the sampling that options or a file's keys state; None without any.
+
+    Raises
+    ------
+    ValueError
+        If options of both kinds of sampling are given, or one of a pair is missing, or a number is out of range.
+
+    Examples
+    --------
+    >>> print(stated_sampling(None, 1000, 10))
+    10 of 1000 clients sampled without replacement
+    """
+    if sampling_probability is not None:
+        if population is not None or sample_size is not None:
+            raise ValueError(
+                f"sampling_probability must be left out with population or sample_size, got {sampling_probability!r}: choose one sampling"
+            )
+        return PoissonSampling(sampling_probability)
+    if population is None and sample_size is None:
+        return None
+    if population is None or sample_size is None:
+        raise ValueError("population and sample_size must be given together: how many clients there are, and how many take part in a round")
+    return FixedSizeSampling(population, sample_size)
+
+
 def sampled_share(sampling: Sampling, adjacency: str) -> float:
     """Return the probability that a client takes part in a round.
 

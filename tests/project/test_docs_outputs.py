@@ -20,6 +20,7 @@ from quietbits.cli.main import app
 DOCS = Path(quietbits.__file__).parent / "docs"
 PAGES = sorted(page for page in DOCS.glob("[!_]*/**/*.md"))
 BLOCK = re.compile(r"((?:^ {4}quietbits .*\n)+)\n<!-- output -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"^<!-- file: ([\w.-]+) -->\n```toml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CLOSE = 1e-3
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -61,6 +62,8 @@ def agree(first: str, second: str) -> bool:
 @pytest.mark.parametrize("item", ALL, ids=lambda item: f"{item.page}-{' '.join(item.commands[-1].split()[1:3])}")
 def test_a_page_shows_what_its_command_prints(item: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for name, text in FILE.findall((DOCS / item.page).read_text(encoding="utf-8")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
     outputs = [printed(command) for command in item.commands]
     # All lines come from one command.
     wrong = [[line for line in item.lines if not agree(output.get(line[0], ""), line[1])] for output in outputs]

@@ -14,13 +14,15 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ....arrays import FloatArray
+from ....solvers.accounting.composed_losses import LossPair
 from ....solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ....solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
 from ....solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ....solvers.accounting.sampling import Sampling
 from ....solvers.limits.prior_risk import ROUNDING
 from ....solvers.limits.private_posterior import posterior_odds
 from ....solvers.numerics.rounding import SLACK
-from ...contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
+from ...contracts.accounts import composed_loss, loss_account, pure_account, renyi_account, repeated_losses
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
@@ -84,7 +86,11 @@ class CapPrivacy:
             pure = composed_pure_epsilon(self.epsilon, rounds, delta) if rounds <= MOST_COMPOSED_ROUNDS else None
             return min((epsilon for epsilon in (own, pure) if epsilon is not None), default=None)
 
-        accounts = (pure_account(self.epsilon), renyi_account(curve, "replace-one"), loss_account("pld", by_loss, "replace-one"))
+        def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
+            return repeated_losses(self.loss(), rounds, delta) if sampling is None else None
+
+        by_losses = loss_account("pld", by_loss, "replace-one", losses=losses)
+        accounts = (pure_account(self.epsilon), renyi_account(curve, "replace-one"), by_losses)
         return Privacy("local", accounts)
 
     def loss(self) -> "PrivacyLossDistribution":

@@ -106,6 +106,17 @@ def test_what_is_proven_whatever_the_others_hold(setting: PublishedSetting, stat
     assert report.epsilon > report.epsilon_by("any-bits")
 
 
+def test_the_divergences_of_a_round_are_those_of_all_its_draws() -> None:
+    training = DpRecTraining(clip_ratio=0.1, population=1000, clients_per_round=7, index_bits=12)
+    curve = training.privacy().account("message").curve
+    assert curve is not None
+    # Without amplification the account has the same divergences: a client may be drawn each time.
+    own = message_account(0.1).bound(1e-5, 7 * 3, None)
+    assert curve(None).composed(3).epsilon(1e-5).epsilon == pytest.approx(own.epsilon, rel=1e-12)
+    with pytest.raises(ValueError, match="sampling must be left out for dp-rec"):
+        curve(PoissonSampling(0.1))
+
+
 def test_a_clients_own_messages_are_one_for_every_draw() -> None:
     setting = PUBLISHED_SETTINGS[0]
     report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.index_bits))

@@ -86,6 +86,6 @@ def test_orders_that_no_window_is_wide_enough_for_have_a_bound_all_the_same() ->
     assert not pairs.tight(orders).all()
     expected = RenyiCurve(orders, pairs.renyi_divergences(orders))
     assert account.curve is not None
-    assert account.curve().epsilon(1e-5).epsilon == account.bound(1e-5, 1, None).epsilon == expected.epsilon(1e-5).epsilon
+    assert account.curve(None).epsilon(1e-5).epsilon == account.bound(1e-5, 1, None).epsilon == expected.epsilon(1e-5).epsilon
     # Epsilon is at most one percent below the largest loss.
     assert 0.99 * trials * math.log(0.999 / 0.001) < expected.epsilon(1e-5).epsilon < trials * math.log(0.999 / 0.001)

@@ -103,3 +103,17 @@ def test_an_edge_is_the_smallest_or_the_largest_order_that_gives_an_epsilon_abov
     assert edges == [True, False, True]
     nothing = RenyiCurve([2.0, 3.0], [0.0, 0.0]).epsilon(0.5)
     assert (nothing.epsilon, nothing.at_edge) == (0.0, False)
+
+
+def test_bounds_at_other_orders_are_chords() -> None:
+    orders = np.array([1.5, 2.0, 4.0, 9.0])
+    curve = RenyiCurve(orders, orders / 2)
+    assert curve.at(orders) == pytest.approx(orders / 2, rel=1e-14)
+    # The logarithm of the moment of Gaussian noise, a (a - 1) / 2, is convex: the chord lies above it.
+    between = np.linspace(1.01, 8.99, 50)
+    assert np.all(curve.at(between) >= between / 2)
+    assert curve.at([3.0])[0] == pytest.approx((0.5 * 1.0 + 0.5 * 6.0) / 2, rel=1e-12)
+    assert curve.at([10.0, math.inf]).tolist() == [math.inf, math.inf]
+    pure = RenyiCurve(np.array([2.0, math.inf]), np.array([0.5, 0.6]))
+    assert pure.at([10.0, math.inf]).tolist() == [0.6, 0.6]
+    assert RenyiCurve(np.array([math.inf]), np.array([0.6])).at([3.0]).tolist() == [0.6]

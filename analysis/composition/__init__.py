@@ -1,0 +1,1 @@
+"""Compositions: the privacy of different tasks together, from a file."""

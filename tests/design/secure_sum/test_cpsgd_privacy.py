@@ -223,6 +223,10 @@ def test_the_adjacency_of_the_budget_is_that_of_the_mechanism() -> None:
     assert added.worst_variance < 0.3 * replaced.worst_variance
 
 
+def test_the_rotation_has_the_first_seed_unless_another_is_given() -> None:
+    assert calibrated(1000, 6, 24, Budget(1.0, 1e-5, "replace-one")).rotation_seed == 0
+
+
 def test_sums_fit_into_the_bits() -> None:
     # With a step more of each of 64 clients the largest sum would be 2**10, and levels and trials would be better.
     assert calibrate_cpsgd(NormBall(6, 2.0), 64, 10, Budget(3.0, 1e-5, "replace-one")).modulus <= 2**10

@@ -129,19 +129,24 @@ def test_without_room_for_the_largest_coordinates_they_may_all_wrap() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:2])
-def test_rounding_adds_a_quarter_of_a_squared_step_to_the_largest_variance(mechanism: RoundedSecureSum) -> None:
-    # A coordinate half way between two steps has that variance; so long vectors are hardly ever rejected.
-    long = replace(mechanism, ball=NormBall(5, 2.0, 1000.0), bits=40)
+def test_a_coordinate_half_way_between_steps_adds_a_quarter_of_a_squared_step(mechanism: RoundedSecureSum) -> None:
+    # One coordinate of at most 0.4 steps is never rejected, and may have the variance of a fair coin.
+    short = replace(mechanism, ball=NormBall(1, 2.0, 0.4 * mechanism.granularity))
+    assert short.bias_bound == 0.0
     noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
-    assert long.largest_directional_variance >= (noise + 0.25 * 0.25) * (1 - 1e-9)
+    assert short.largest_directional_variance == pytest.approx(noise + 0.25 * mechanism.granularity**2, rel=1e-3)
 
 
-def test_vectors_longer_than_a_block_are_rounded_by_a_rotation_without_a_seed_of_its_own() -> None:
+def test_vectors_longer_than_a_block_are_rounded_as_others_are() -> None:
     long = DistributedDiscreteGaussianMechanism(
-        NormBall(BLOCK + 1, 2.0, 6.0), clients=3, bits=20, granularity=0.5, delta=1e-5, local_sigma=0.7
+        NormBall(BLOCK + 1, 2.0, 6.0), clients=2, bits=20, granularity=1e-3, delta=1e-5, local_sigma=0.7
     )
     assert long.rotation_seed == 0
-    assert long.rounded_steps(np.zeros((2, BLOCK + 1)), np.random.default_rng(0)).shape == (2, 2 * BLOCK)
+    vectors = np.zeros((2, BLOCK + 1))
+    vectors[:, 5] = 4.0
+    mean = long.mean_of_steps(long.rounded_steps(vectors, np.random.default_rng(0)).sum(axis=0))
+    # Rounding is off by less than a step in each coordinate.
+    assert mean == pytest.approx(vectors[0], abs=0.01)
 
 
 @EVERY

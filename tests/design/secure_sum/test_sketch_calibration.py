@@ -228,6 +228,10 @@ def test_bad_choices_are_refused(values: dict[str, Any], message: str) -> None:
             calibrate(SketchChoice(**values))
 
 
+def test_a_sketch_has_the_first_seed_unless_another_is_given() -> None:
+    assert summed(SketchChoice()).mechanism.sketch.seed == 0
+
+
 def test_a_sketch_of_few_coordinates_has_as_many_rows() -> None:
     result = summed(SketchChoice(sketch_dimension=7))
     assert (result.mechanism.sketch.rows, result.mechanism.sketch.width) == (7, 1)

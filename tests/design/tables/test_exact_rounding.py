@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -185,6 +186,15 @@ def test_tables_that_are_not_solved_are_refused() -> None:
         round_table(too_little, alphabet, constraint)
     with pytest.raises(ConvergenceError, match=r"the mean of its row [0-7] is off by"):
         round_table(table, alphabet * 1.001, constraint)
+
+
+def test_a_table_is_neither_mirrored_nor_of_another_interval_unless_it_is_said() -> None:
+    probabilities, letters = np.array([[0.75, 0.25], [0.125, 0.875]]), np.array([-0.4, 1.2])
+    table = exact_table(lambda _: (probabilities, letters), mechanism="mvu", epsilon=2.0, provenance=record_provenance("by hand", 0, 0.0))
+    verify_table(table)
+    assert table.interval == (0.0, 1.0)
+    assert table.probabilities == pytest.approx(probabilities, rel=1e-6)
+    assert table.certificate.realised_epsilon == pytest.approx(math.log(6), rel=1e-6)
 
 
 def test_a_design_that_is_not_private_enough_is_refused() -> None:

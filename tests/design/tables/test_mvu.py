@@ -263,7 +263,10 @@ def test_the_paper_s_solvers_are_called_for_all_inputs_and_letters(solver: str, 
     monkeypatch.setattr(alternating, "solve_alternating", recorded("alternating"))
     with pytest.raises(ConvergenceError, match="a solver was called"):
         design_mvu(1.0, 2, 3, solver=solver, starts=7)
-    ((name, inputs, letters, starts),) = called
+    with pytest.raises(ConvergenceError, match="a solver was called"):
+        design_mvu(1.0, 2, 3, solver=solver)
+    (name, inputs, letters, starts), (*_, usual_starts) = called
+    assert usual_starts >= 1
     assert (name, letters, starts) == (solver, 8, 7)
     assert inputs == pytest.approx([0, 1 / 3, 2 / 3, 1], rel=1e-12)
 

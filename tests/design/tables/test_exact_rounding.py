@@ -283,7 +283,7 @@ def test_spare_letters_of_a_mirrored_table_are_mirrored_in_the_outer_gaps() -> N
     assert two.alphabet == (0, Fraction(1, 3), Fraction(2, 3), 1)
 
 
-@pytest.mark.parametrize("lower", [(0.0, 1 / 3), (0.0, 0.2), (0.0, 0.37), (0.0, 0.1, 0.3, 0.4)])
+@pytest.mark.parametrize("lower", [(0.0, 1 / 3), (0.0, 0.2), (0.0, 0.37), (0.0, 1 / 11, 0.3, 0.4)])
 def test_positions_of_an_odd_number_of_mirrored_letters_are_mirrored(lower: tuple[float, ...]) -> None:
     # Denominators of the second letter's ratio may be odd: the middle letter then needs twice the denominator.
     letters = [*lower, 0.5, *(1 - letter for letter in reversed(lower))]

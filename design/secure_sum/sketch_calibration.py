@@ -366,8 +366,6 @@ def cheapest_rate_and_bits(
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension
         pairs.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
-    if not pairs:
-        raise InfeasibleError(f"slack must be larger than {slack:g} for any number of bits up to {AMPLE_BITS}")
     return tuple(sorted(pairs, key=lambda pair: pair.bits_per_parameter))
 
 

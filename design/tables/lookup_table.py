@@ -281,8 +281,8 @@ class LookupTable(Shown):
     """A scalar mechanism: a dithered value chooses a row of weights that draw a letter.
 
     Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's scale;
-    letter j is sent with probability weights[i, j] / total. Only `verify_table` checks a table: every table that quietbits designs or reads
-    has passed it.
+    letter j is sent with probability weights[i, j] / total. Only `verify_table` checks a table: it does so before a table is written or
+    exported, and after a table is read.
 
     Attributes
     ----------

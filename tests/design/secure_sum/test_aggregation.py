@@ -5,6 +5,7 @@ Chi-square tests have a false-alarm chance of 1e-6.
 Costs of masks agree with the masks that a sum really expands, and with the paper's rule.
 """
 
+import hashlib
 import itertools
 import math
 import tracemalloc
@@ -177,6 +178,16 @@ def test_a_message_that_comes_late_stays_masked(values: list[int]) -> None:
         others.append(messages[0])
         np.testing.assert_array_equal(modular_add(messages[0], messages[1], 3), np.full(40, (values[0] + values[1]) % 3))
     assert_uniform(np.array(late).astype(int) * 3 + np.array(others).astype(int), 9)
+
+
+def test_a_mask_has_a_seed_of_128_bits_of_its_key_its_purpose_and_both_clients() -> None:
+    key = bytes(range(32))
+    for purpose, clients, mask in ((b"pair", (3, 2**40), "pair_mask"), (b"self", (7, 7), "self_mask")):
+        numbers = np.array(clients, dtype="<u8").tobytes()
+        low, high = np.frombuffer(hashlib.blake2b(numbers, digest_size=16, key=key, person=purpose).digest(), dtype="<u8")
+        expected = np.random.Generator(np.random.Philox(key=np.array([low, high]))).integers(2**62, size=5, dtype=np.uint64)
+        masks = MaskSource(key, 5, 2**62)
+        np.testing.assert_array_equal(getattr(masks, mask)(*clients[: 1 if mask == "self_mask" else 2]), expected)
 
 
 @pytest.mark.parametrize("modulus", [6, 2**62])

@@ -168,6 +168,52 @@ def test_renyi_divergences_bound_every_vector(shape: tuple[float, float, float],
         assert deltas(40, 0.4, vector, np.array([epsilon]))[0] <= 0.02
 
 
+def renyi_of_shift(trials: int, probability: float, shift: int) -> tuple[np.ndarray, float]:
+    """Return the Rényi divergences of a shift, the larger of both directions, and the larger probability of its certain values."""
+    orders, value = np.array(ORDERS), np.arange(shift, trials + 1)
+    own, other = binom.logpmf(value, trials, probability), binom.logpmf(value - shift, trials, probability)
+    directions, certain = [], (binom.cdf(shift - 1, trials, probability), binom.sf(trials - shift, trials, probability))
+    for first, second, failure in ((own, other, certain[0]), (other, own, certain[1])):
+        sums = np.array([np.logaddexp.reduce(order * first + (1 - order) * second) for order in orders])
+        directions.append((sums - orders * math.log1p(-failure)) / (orders - 1))
+    return np.maximum(*directions), float(max(certain))
+
+
+def renyi_epsilon(divergences: np.ndarray, delta: float) -> float:
+    """Return epsilon by the conversion of Canonne, Kamath and Steinke 2020."""
+    orders = np.array(ORDERS)
+    return float(np.min(divergences + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)))
+
+
+# Shapes have trials, probability, dimension, and sensitivities in steps; vectors are within the sensitivities.
+FEW_TRIALS = [
+    (12, 0.4, 3, (4.0, math.sqrt(8), 2.0), (2, 2, 0)),
+    (16, 0.3, 3, (4.0, math.sqrt(8), 2.0), (2, 2, 0)),
+    (12, 0.4, 4, (4.0, 2.0, 2.0), (1, 1, 1, 1)),
+    (10, 0.5, 9, (9.0, 3.0, 2.0), (1,) * 9),
+]
+
+
+@pytest.mark.parametrize(("trials", "probability", "dimension", "shape", "vector"), FEW_TRIALS)
+def test_with_few_trials_every_shift_counts_and_the_certain_values_of_the_largest(
+    trials: int, probability: float, dimension: int, shape: tuple[float, float, float], vector: tuple[int, ...]
+) -> None:
+    """A shift by 1 may have the largest divergence over its square, and a shift by 2 has more certain values."""
+    delta, (l1, l2, _) = 0.1, shape
+    epsilon = binomial_account(trials, probability, 1.0, dimension, *shape, delta).epsilon_by("rdp")
+    shifts = {shift: renyi_of_shift(trials, probability, shift) for shift in (1, 2)}
+    bounds = [
+        np.max([divergences * weight(shift) for shift, (divergences, _) in shifts.items()], axis=0)
+        for weight in (lambda shift: l2**2 / shift**2, lambda shift: l1 / shift, lambda _: dimension)
+    ]
+    failure = min(dimension, l1) * max(failure for _, failure in shifts.values())
+    assert epsilon == pytest.approx(renyi_epsilon(np.minimum.reduce(bounds), delta - failure), rel=1e-7)
+    # A vector's own divergences and certain values need no more.
+    own = [shifts[shift] for shift in vector if shift]
+    needed = renyi_epsilon(np.sum([divergences for divergences, _ in own], axis=0), delta - sum(failure for _, failure in own))
+    assert needed <= epsilon
+
+
 def test_what_is_missing_says_why() -> None:
     few = binomial_account(200, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
     assert reason(few, "theorem-1").startswith("trials must be at least 1483 for Theorem 1 of cpSGD")
@@ -311,6 +357,18 @@ def test_a_sampled_round_by_enumeration() -> None:
     # The account is exact, so the claim holds, and a slightly smaller epsilon would not.
     assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
     assert account.epsilon == exact < account.epsilon_by("rdp")
+
+
+def test_two_sampled_rounds_by_enumeration() -> None:
+    trials, shift, rate, delta = 30, 2, 0.2, 1e-3
+    noise = binom.pmf(np.arange(trials + 1), trials, 0.5)
+    without, with_it = np.append(noise, np.zeros(shift)), np.append(np.zeros(shift), noise)
+    mixed = (1 - rate) * without + rate * with_it
+    account = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, 2, sampling=PoissonSampling(rate))
+    for name in ("exact", "rdp"):
+        epsilon = account.epsilon_by(name)
+        for own, other in ((mixed, without), (without, mixed)):
+            assert np.maximum(np.outer(own, own) - math.exp(epsilon) * np.outer(other, other), 0).sum() <= delta
 
 
 def test_sampled_rounds_by_the_theorem() -> None:

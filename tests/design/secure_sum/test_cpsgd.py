@@ -412,7 +412,14 @@ def test_the_theorem_is_no_guarantee() -> None:
     assert SAMPLED.guarantee.epsilon == min(account.bound(1e-5, 1, None).epsilon for account in privacy.accounts[1:])
 
 
-def test_the_bits_of_a_sum_hold_its_largest_number() -> None:
-    # The largest sum is 7 * (1 + 8) = 63.
-    facts = CpsgdMechanism(NormBall(3, 2.0), clients=7, levels=2, trials=8, delta=1e-5).facts()
-    assert (facts["modulus"], facts["bits"]) == (64, 6)
+@pytest.mark.parametrize(("clients", "trials", "largest", "bits"), [(7, 8, 63, 6), (8, 7, 64, 7)])
+def test_the_bits_of_a_sum_hold_its_largest_number(clients: int, trials: int, largest: int, bits: int) -> None:
+    assert clients * (1 + trials) == largest
+    facts = CpsgdMechanism(NormBall(3, 2.0), clients=clients, levels=2, trials=trials, delta=1e-5).facts()
+    assert (facts["modulus"], facts["bits"]) == (largest + 1, bits)
+
+
+def test_a_single_client_sends_the_largest_number_of_its_sum() -> None:
+    # All 255 trials succeed but for a probability of 3e-7, and the vector has the upper of two levels.
+    mechanism = CpsgdMechanism(NormBall(1, 2.0), clients=1, levels=2, trials=255, delta=1e-5, probability=1 - 1e-9)
+    assert mechanism.encode([[1.0]], np.random.default_rng(0)).tolist() == [[256]]

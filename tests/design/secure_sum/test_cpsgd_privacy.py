@@ -223,6 +223,10 @@ def test_the_adjacency_of_the_budget_is_that_of_the_mechanism() -> None:
     assert added.worst_variance < 0.3 * replaced.worst_variance
 
 
+def test_the_rotation_has_the_first_seed_unless_another_is_given() -> None:
+    assert calibrated(1000, 6, 24, Budget(1.0, 1e-5, "replace-one")).rotation_seed == 0
+
+
 def test_sums_fit_into_the_bits() -> None:
     # With a step more of each of 64 clients the largest sum would be 2**10, and levels and trials would be better.
     assert calibrate_cpsgd(NormBall(6, 2.0), 64, 10, Budget(3.0, 1e-5, "replace-one")).modulus <= 2**10
@@ -238,6 +242,22 @@ def test_too_few_bits_are_refused_with_how_many_are_enough() -> None:
     assert calibrated(1000, 64, enough, Budget(1.0, 1e-5, "replace-one")).modulus <= 2**enough
     with pytest.raises(InfeasibleError, match=f"bits must be at least {enough} "):
         calibrated(1000, 64, enough - 1, Budget(1.0, 1e-5, "replace-one"))
+
+
+@pytest.mark.parametrize(("bits", "levels", "trials"), [(11, 2, 1), (12, 3, 2)])
+def test_a_trial_of_each_of_many_clients_may_suffice_for_two_levels_alone(bits: int, levels: int, trials: int) -> None:
+    # A thousand trials hide two levels: 11 bits hold their sum. Three levels need two trials of each.
+    mechanism = calibrated(1000, 1, bits, Budget(0.4, 1e-5, "replace-one"), rotated=False)
+    assert (mechanism.levels, mechanism.trials) == (levels, trials)
+    assert mechanism.guarantee.epsilon <= 0.4 < dataclasses.replace(mechanism, levels=3, trials=1).guarantee.epsilon
+
+
+def test_a_sum_that_reaches_a_power_of_two_needs_another_bit() -> None:
+    # The sum of 1024 clients is at most 1024 * (1 + 1) = 2**11.
+    budget = Budget(0.4, 1e-5, "replace-one")
+    with pytest.raises(InfeasibleError, match="bits must be at least 12 for 1024 clients"):
+        calibrated(1024, 1, 11, budget, rotated=False)
+    assert calibrated(1024, 1, 12, budget, rotated=False).guarantee.epsilon <= 0.4
 
 
 def test_what_no_noise_can_give_is_refused() -> None:

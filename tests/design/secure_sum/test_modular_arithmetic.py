@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quietbits.design.secure_sum import modular_arithmetic
-from quietbits.design.secure_sum.modular_arithmetic import aggregate_residues, messages_in_parts
+from quietbits.design.secure_sum.modular_arithmetic import aggregate_residues, messages_in_parts, messages_modulo
 
 
 @pytest.mark.parametrize("modulus", [7, 256, 300, 2**40])
@@ -20,6 +20,15 @@ def test_messages_are_reduced_unless_they_are_below_the_modulus(monkeypatch: pyt
     assert messages.tolist() == [[modulus - 3] * 2] * 10
     below = messages_in_parts(inputs, 2, modulus, lambda rows: rows.astype(np.int64) % modulus, below=True)
     assert below.tolist() == (inputs % modulus).astype(int).tolist()
+
+
+@pytest.mark.parametrize(
+    ("modulus", "word"), [(255, np.uint8), (256, np.uint8), (257, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
+)
+def test_words_are_the_narrowest_that_hold_the_largest_residue(modulus: int, word: type) -> None:
+    messages = messages_modulo([-1, modulus, modulus + 1], modulus)
+    assert messages.dtype == word
+    assert messages.tolist() == [modulus - 1, 0, 1]
 
 
 def test_aggregates_of_another_shape_are_refused() -> None:

@@ -108,6 +108,12 @@ def test_the_steps_are_fine_enough_for_many_rounds() -> None:
     assert NoisyCount(1000, 16 / math.sqrt(1000)).privacy().report(1e-5, rounds=1500).epsilon > 1000
 
 
+def test_a_message_is_a_single_step_unless_more_are_given() -> None:
+    count = NoisyCount(1000, 3.0)
+    assert count.steps == 1
+    assert count.deviation == pytest.approx(math.sqrt(1000) * 3.0 / 2, rel=1e-9)
+
+
 def test_what_is_refused() -> None:
     count = NoisyCount(10, 1.0)
     rng = np.random.default_rng(0)

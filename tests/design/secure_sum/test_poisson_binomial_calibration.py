@@ -88,6 +88,21 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
     assert few["worst_case"] == "all configurations"
 
 
+def test_vectors_have_one_coordinate_and_the_frame_the_first_seed_unless_others_are_given() -> None:
+    report = account("poisson-binomial", clients=1000, trials=4, theta=0.2, delta=1e-5)
+    # A frame for a single number has two columns.
+    assert (report.subject.details["dimension"], report.subject.details["padded_dimension"]) == (1, 2)
+    mechanism = calibrate_poisson_binomial(NormBall(1, 2.0), 2, 5, Budget(1.0, 1e-5, "replace-one"))
+    assert mechanism.frame_seed == 0
+
+
+def test_more_clients_than_trials_of_the_search_toss_once_each() -> None:
+    # Sums of 24 bits hold 15 trials, but the search takes no more than a million of all clients together.
+    mechanism = calibrate_poisson_binomial(NormBall(1, 2.0), 2**20 + 1, 24, Budget(1.0, 1e-5, "replace-one"))
+    assert (mechanism.trials, mechanism.theta) == (1, 0.45)
+    assert mechanism.guarantee.epsilon < 1.0
+
+
 @pytest.mark.parametrize(
     ("changes", "budget", "message"),
     [

@@ -144,6 +144,24 @@ def test_a_client_of_the_worst_kind_is_within_the_stated_error() -> None:
     assert squares.mean() - 5 * squares.std() / 10 < mechanism.error().of_mean(200)
 
 
+def test_a_bias_of_one_unit_is_predicted() -> None:
+    # A constant of 1 shortens vectors of four coordinates by up to a half: here by up to one unit.
+    mechanism = PoissonBinomialMechanism(NormBall(4, 2.0, 2.0), clients=1, trials=6, theta=0.2, delta=DELTA, kashin_constant=1.0)
+    assert mechanism.bias_bound == 1.0
+    vector = mechanism.frame.synthesis(np.eye(mechanism.frame.size)[:1])
+    vector *= 2 / np.linalg.norm(vector)
+    assert 0.5 < np.linalg.norm(mechanism.known_bias(vector)) <= 1.0
+
+
+@pytest.mark.parametrize(("clients", "trials", "word"), [(5, 51, np.uint8), (1, 256, np.uint16)])
+def test_messages_are_in_the_narrowest_words_of_the_largest_sum(clients: int, trials: int, word: type) -> None:
+    # The largest sums are 255 and 256; nearly all trials of the largest coefficient succeed.
+    mechanism = PoissonBinomialMechanism(NormBall(1, 2.0), clients=clients, trials=trials, theta=0.499, delta=DELTA)
+    messages = mechanism.encode(np.full((500 if clients == 1 else 5, 1), -1.0), np.random.default_rng(0))
+    assert messages.dtype == word
+    assert messages.max() == trials
+
+
 def test_the_variance_by_hand() -> None:
     # In one dimension the frame has two columns of squared norm 1/2. The level is 3 / sqrt(2), and the coefficients are +-x / sqrt(2).
     at_zero = (9 / 2) / (4 * 2 * 0.25**2)

@@ -16,6 +16,7 @@ from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMe
 from quietbits.design.secure_sum.modular_arithmetic import messages_modulo, residues
 from quietbits.design.secure_sum.rounded_secure_sum import RoundedSecureSum
 from quietbits.design.transforms.rotation import ROTATIONS
+from quietbits.design.transforms.vector_dithering import BLOCK
 
 BALL = NormBall(5, 2.0, 6.0)
 SUM: dict[str, Any] = {"ball": BALL, "clients": 3, "bits": 20, "granularity": 0.5, "delta": 1e-5}
@@ -115,6 +116,37 @@ def test_fewer_sums_wrap_with_more_bits_and_bias_less(mechanism: RoundedSecureSu
     wraps = min(1.0, few.padded_dimension * few._certain_wrap_probability)
     assert few.seed_bias_bound == pytest.approx(few.bias_bound + math.sqrt(wraps) * furthest, rel=1e-9)
     assert (wraps == 1.0) == (bits < 7)
+
+
+def test_without_room_for_the_largest_coordinates_they_may_all_wrap() -> None:
+    # Noise of a hundredth of a step hardly moves the three clients' coordinates, which reach from -36 to 36 steps.
+    quiet = DistributedDiscreteGaussianMechanism(local_sigma=0.005, rotation="hadamard", **SUM)
+    for bits, wraps in ((3, True), (8, False)):
+        few = replace(quiet, bits=bits)
+        furthest = math.sqrt(few.padded_dimension) * 2 ** (bits - 1) * few.granularity / few.clients + few.ball.clip_norm
+        assert few.seed_bias_bound == pytest.approx(few.bias_bound + (furthest if wraps else 0.0), rel=1e-9, abs=1e-12)
+    assert replace(quiet, bits=1, clients=10**6).coordinate_wrap_probability == 1.0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS[:2])
+def test_a_coordinate_half_way_between_steps_adds_a_quarter_of_a_squared_step(mechanism: RoundedSecureSum) -> None:
+    # One coordinate of at most 0.4 steps is never rejected, and may have the variance of a fair coin.
+    short = replace(mechanism, ball=NormBall(1, 2.0, 0.4 * mechanism.granularity))
+    assert short.bias_bound == 0.0
+    noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
+    assert short.largest_directional_variance == pytest.approx(noise + 0.25 * mechanism.granularity**2, rel=1e-3)
+
+
+def test_vectors_longer_than_a_block_are_rounded_as_others_are() -> None:
+    long = DistributedDiscreteGaussianMechanism(
+        NormBall(BLOCK + 1, 2.0, 6.0), clients=2, bits=20, granularity=1e-3, delta=1e-5, local_sigma=0.7
+    )
+    assert long.rotation_seed == 0
+    vectors = np.zeros((2, BLOCK + 1))
+    vectors[:, 5] = 4.0
+    mean = long.mean_of_steps(long.rounded_steps(vectors, np.random.default_rng(0)).sum(axis=0))
+    # Rounding is off by less than a step in each coordinate.
+    assert mean == pytest.approx(vectors[0], abs=0.01)
 
 
 @EVERY

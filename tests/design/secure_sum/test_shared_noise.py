@@ -52,3 +52,18 @@ def test_bits_beyond_the_finest_steps_are_left(sigma: float, finest: float) -> N
     assert finest <= result["granularity"] < 2 * finest
     assert asked == [60, 60 - math.ceil(math.log2(finest / (3 * 2.0**-60)))]
     assert calibrate_finest_steps(calibrate, 10, 4, 1.0, 8, Budget(1.0, 1e-5, "replace-one"))["granularity"] == 3 / 256
+
+
+def test_steps_of_skellam_noise_are_as_fine_as_the_clip_norm_takes() -> None:
+    # The calibration of Skellam noise states a variance, and no deviation that could limit the steps.
+    def calibrate(*arguments: object) -> dict[str, float]:
+        assert isinstance(arguments[3], int)
+        return {"local_variance": 1e-40, "granularity": 3e-20 * 2.0 ** -arguments[3]}
+
+    result = calibrate_finest_steps(calibrate, 10, 4, 1e-20, 60, Budget(1.0, 1e-5, "replace-one"))
+    assert 1e-20 / MOST_CLIP_STEPS <= result["granularity"] < 2e-20 / MOST_CLIP_STEPS
+
+
+def test_the_rotation_has_the_first_seed_unless_another_is_given() -> None:
+    mechanism = discrete_gaussian_of_noise(NormBall(10, 2.0), 100, 20, Budget(1.0, 1e-5, "replace-one"), 2.0)
+    assert (mechanism.rotation_seed, mechanism.rotation) == (0, "hadamard")

@@ -14,12 +14,14 @@ from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN
 from quietbits.design.contracts.task import Budget
+from quietbits.design.local.vector_gaussian import calibrate_noise_multiplier
 from quietbits.design.secure_sum.sketch_calibration import (
     CalibratedSketch,
     SketchChoice,
     calibrate_central_sketch,
     calibrate_sketched_sum,
     calibrate_sparse_sum,
+    cheapest_rate_and_bits,
     sketched_sum_of_noise,
 )
 from quietbits.design.transforms.count_sketch import CountMeanSketch
@@ -183,6 +185,12 @@ def test_vectors_that_are_too_short_for_a_sketch_are_refused(calibrate: Any, dim
         calibrate(SketchChoice(rows=rows, slack=100.0), ball=NormBall(dimension, 2.0))
 
 
+@pytest.mark.parametrize(("choice", "longest"), [(SketchChoice("hadamard"), 8009), (SketchChoice(), 7995), (SketchChoice(rows=10), 8000)])
+def test_the_longest_sketch_is_shorter_than_the_vectors(choice: SketchChoice, longest: int) -> None:
+    # 8010 is a multiple of 10 and of 15 rows.
+    assert choice.longest(8010).sketch_dimension == longest
+
+
 def test_too_few_bits_are_refused_with_the_fewest_that_are_enough() -> None:
     with pytest.raises(InfeasibleError, match="bits must be at least") as refused:
         summed(SketchChoice(), bits=5)
@@ -220,9 +228,53 @@ def test_bad_choices_are_refused(values: dict[str, Any], message: str) -> None:
             calibrate(SketchChoice(**values))
 
 
+def test_a_sketch_has_the_first_seed_unless_another_is_given() -> None:
+    assert summed(SketchChoice()).mechanism.sketch.seed == 0
+
+
 def test_a_sketch_of_few_coordinates_has_as_many_rows() -> None:
     result = summed(SketchChoice(sketch_dimension=7))
     assert (result.mechanism.sketch.rows, result.mechanism.sketch.width) == (7, 1)
+
+
+def test_each_number_of_bits_has_the_shortest_sketch_within_the_slack_of_ample_bits() -> None:
+    ball, clients, budget, slack = NormBall(1000, 2.0, 3.0), 50, BUDGET, 2.0
+    choice = SketchChoice("hadamard", seed=3)
+    pairs = cheapest_rate_and_bits(ball, clients, budget, slack, choice)
+    assert [pair.bits_per_parameter for pair in pairs] == sorted(pair.bits_per_parameter for pair in pairs)
+    # With ample bits, the error is that of Gaussian noise on the sum: modulus and rounding cost less than 2 %.
+    central_error = 1000 * (calibrate_noise_multiplier(budget, "central") * 3.0 / clients) ** 2
+    (reference,) = {pair.reference_error for pair in pairs}
+    assert 1.0 < reference / central_error < 1.02
+    shorter, whole = ({pair.bits: pair for pair in pairs if (pair.sketch_dimension == 1000) is plain} for plain in (False, True))
+    # More bits leave less error: all numbers of bits from the fewest that serve serve too.
+    assert sorted(whole) == list(range(min(whole), 25))
+    assert sorted(shorter) == list(range(min(shorter), 25))
+    errors = [whole[bits].compressed_error for bits in sorted(whole)]
+    assert errors == sorted(errors, reverse=True)
+    for bits, pair in whole.items():
+        assert (pair.rate, pair.bits_per_parameter) == (1.0, float(bits))
+        assert pair.compressed_error <= slack * reference
+        assert pair.compressed_error == pytest.approx(summed(choice, ball=ball, clients=clients, bits=bits).plain_error, rel=1e-12)
+    coarser = min(whole) - 1
+    given = replace(choice, sketch_dimension=500)
+    assert summed(given, ball=ball, clients=clients, bits=coarser).plain_error > slack * reference
+    for bits, pair in shorter.items():
+        size = pair.sketch_dimension
+        assert pair.rate == 1000 / size
+        result, less = (
+            summed(replace(choice, sketch_dimension=length), ball=ball, clients=clients, bits=bits) for length in (size, size - 1)
+        )
+        assert pair.bits_per_parameter == result.mechanism.bits_per_client / 1000
+        assert pair.compressed_error == pytest.approx(result.compressed_error, rel=1e-12)
+        assert pair.compressed_error <= slack * reference < less.compressed_error
+
+
+def test_a_slack_below_the_cost_of_sketches_leaves_whole_vectors_of_enough_bits() -> None:
+    # The clip's margin alone costs a factor of 1.21.
+    pairs = cheapest_rate_and_bits(NormBall(1000, 2.0), 50, BUDGET, 1.1)
+    assert {pair.sketch_dimension for pair in pairs} == {1000}
+    assert pairs[0].compressed_error <= 1.1 * pairs[0].reference_error
 
 
 # Tests of sparse sums

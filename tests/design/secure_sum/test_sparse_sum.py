@@ -258,3 +258,14 @@ def test_coordinates_no_larger_than_noise_are_left_out_and_the_others_fitted_aga
 def test_the_oracles_error_is_that_of_the_mean() -> None:
     mechanism = made(SKETCHES["hadamard"])
     assert mechanism.facts()["oracle_squared_error"] == pytest.approx(mechanism.worst_variance / CLIENTS)
+
+
+def test_a_single_coordinate_is_refitted_and_the_zero_vector_is_decoded() -> None:
+    mechanism = made(SKETCHES["hadamard"])
+    vector = np.zeros(DIMENSION)
+    for length in (0.0, 0.5):
+        vector[70] = length
+        decoded = mechanism._decoded(mechanism.sketched(vector[None])[0])
+        assert decoded == pytest.approx(vector, abs=1e-9)
+    error = mechanism.predicted_error(np.zeros(DIMENSION), 0.0, draws=2)
+    assert error.of_mean(CLIENTS) < mechanism.worst_variance / CLIENTS

@@ -58,8 +58,13 @@ def test_other_tables_have_no_bound_for_their_letters() -> None:
     biased = certify(WEIGHTS, (Fraction(0), Fraction(1)), 4, epsilon=1.2, **arguments)
     four = certify(np.ones((2, 4), dtype=np.int64), tuple(map(Fraction, range(4))), 4, epsilon=1.2, **arguments)
     beyond = certify(WEIGHTS, ALPHABET, 4, epsilon=50.0, **arguments)
-    assert {facts.letters_lower_bound for facts in (biased, four, beyond)} == {None}
-    assert {facts.letters_gap for facts in (biased, four, beyond)} == {None}
+    # Without bias, four letters still have none, nor has a table with a row of one letter, which keeps no epsilon.
+    letters = tuple(Fraction(quarters, 4) for quarters in (-3, -1, 5, 7))
+    unbiased = certify(np.array([[3, 3, 1, 1], [1, 1, 3, 3]]), letters, 8, epsilon=1.2, **arguments)
+    certain = certify(np.array([[4, 0], [2, 2]]), (Fraction(0), Fraction(2)), 4, epsilon=1.2, **arguments)
+    assert (unbiased.max_bias, certain.max_bias, certain.worst_variance, certain.realised_epsilon) == (0.0, 0.0, 1.0, math.inf)
+    assert {facts.letters_lower_bound for facts in (biased, four, beyond, unbiased, certain)} == {None}
+    assert {facts.letters_gap for facts in (biased, four, beyond, unbiased, certain)} == {None}
 
 
 WEIGHTS, ALPHABET = np.array([[3, 1], [1, 3]]), (Fraction(-1, 2), Fraction(3, 2))

@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -187,6 +188,15 @@ def test_tables_that_are_not_solved_are_refused() -> None:
         round_table(table, alphabet * 1.001, constraint)
 
 
+def test_a_table_is_neither_mirrored_nor_of_another_interval_unless_it_is_said() -> None:
+    probabilities, letters = np.array([[0.75, 0.25], [0.125, 0.875]]), np.array([-0.4, 1.2])
+    table = exact_table(lambda _: (probabilities, letters), mechanism="mvu", epsilon=2.0, provenance=record_provenance("by hand", 0, 0.0))
+    verify_table(table)
+    assert table.interval == (0.0, 1.0)
+    assert table.probabilities == pytest.approx(probabilities, rel=1e-6)
+    assert table.certificate.realised_epsilon == pytest.approx(math.log(6), rel=1e-6)
+
+
 def test_a_design_that_is_not_private_enough_is_refused() -> None:
     with pytest.raises(ConvergenceError, match=r"the table is not private: in row 0, letter 1 is 0\.00268 below its column"):
         exact_table(
@@ -261,3 +271,23 @@ def test_an_odd_middle_weight_is_split_so_that_the_table_stays_mirrored() -> Non
     split = _with_spare_letters(weights, (Fraction(0), Fraction(1, 2), Fraction(1)), 4, symmetric=True)
     assert split.weights.tolist() == [[3, 2, 1, 2], [2, 1, 2, 3]]
     assert split.alphabet == (0, Fraction(1, 2), Fraction(1, 2), 1)
+
+
+def test_spare_letters_of_a_mirrored_table_are_mirrored_in_the_outer_gaps() -> None:
+    weights = np.array([[3, 1, 3, 1, 2], [2, 1, 3, 1, 3]])
+    five = _with_spare_letters(weights, tuple(Fraction(quarters, 4) for quarters in range(5)), 8, symmetric=True)
+    assert five.weights.tolist() == [[3, 0, 1, 2, 1, 1, 0, 2], [2, 0, 1, 1, 2, 1, 0, 3]]
+    assert [float(letter) for letter in five.alphabet] == [0, 0.125, 0.25, 0.5, 0.5, 0.75, 0.875, 1]
+    two = _with_spare_letters(np.array([[3, 1], [1, 3]]), (Fraction(0), Fraction(1)), 4, symmetric=True)
+    assert two.weights.tolist() == [[3, 0, 0, 1], [1, 0, 0, 3]]
+    assert two.alphabet == (0, Fraction(1, 3), Fraction(2, 3), 1)
+
+
+@pytest.mark.parametrize("lower", [(0.0, 1 / 3), (0.0, 0.2), (0.0, 0.37), (0.0, 1 / 11, 0.3, 0.4)])
+def test_positions_of_an_odd_number_of_mirrored_letters_are_mirrored(lower: tuple[float, ...]) -> None:
+    # Denominators of the second letter's ratio may be odd: the middle letter then needs twice the denominator.
+    letters = [*lower, 0.5, *(1 - letter for letter in reversed(lower))]
+    candidates = position_candidates(np.array(letters), symmetric=True)
+    for positions in candidates:
+        assert all(position + mirrored == positions[-1] for position, mirrored in zip(positions, reversed(positions), strict=True))
+    assert min(abs(positions[1] / positions[-1] - lower[1]) for positions in candidates) < 1e-15

@@ -6,6 +6,7 @@ Tables are exact, never worse than reference tables, near the bound, and repeata
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,12 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quietbits.design.tables import mvu
 from quietbits.design.tables.lookup_table import LookupTable
-from quietbits.design.tables.mvu import design_mvu, with_certified_bound
+from quietbits.design.tables.mvu import design_mvu, search_mvu, with_certified_bound
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.tables.verification import verify_table
+from quietbits.errors import ConvergenceError
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import solve_staircase
-from quietbits.solvers.table_search import table_strategy
+from quietbits.solvers.table_search import alternating, table_strategy, trust_region
 from quietbits.solvers.table_search.table_program import TableProgram
 
 PRIOR = np.arange(1.0, 9.0)
@@ -213,6 +218,84 @@ def test_every_design_is_exact_and_above_its_bound(epsilon: float, bits_in: int,
     check_exactness(table)
     assert table.certificate.lower_bound <= table.certificate.mean_variance
     assert table.bits_per_client == bits_out
+
+
+@pytest.mark.parametrize(("bits_in", "bits_out"), [(3, 2), (2, 3)])
+def test_tables_of_one_search_have_the_bounds_of_their_own_epsilons(bits_in: int, bits_out: int) -> None:
+    search = search_mvu(3.0, bits_in, bits_out, None, seed=0)
+    assert not search.symmetric
+    count = 2**bits_in
+    for epsilon in (3.0, 2.0):
+        table = search.table(epsilon)
+        check_exactness(table)
+        assert table.weights.shape == (count, 2**bits_out)
+        assert table.interval == (0.0, 1.0)
+        optimum = solve_staircase(bits_in, ratio_constraint(epsilon, bits_in, None), np.full(count, 1 / count)).value
+        assert table.certificate.lower_bound == pytest.approx(optimum, rel=1e-5)
+
+
+def test_a_search_descends_from_the_letters_of_an_earlier_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts, choose = [], mvu.choose_design
+
+    def recorded(*arguments: Any, start: Any = None, **how: Any) -> Any:
+        starts.append(start)
+        return choose(*arguments, start=start, **how)
+
+    monkeypatch.setattr(mvu, "choose_design", recorded)
+    earlier = search_mvu(3.0, 3, 2, None, seed=0)
+    later = search_mvu(2.9, 3, 2, None, seed=0, start=earlier)
+    assert starts == [None, earlier.made.searched]
+    assert later.table(2.9).certificate.mean_variance <= designed(2.9, 3, 2).certificate.mean_variance * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("solver", ["trust-region", "alternating"])
+def test_the_paper_s_solvers_are_called_for_all_inputs_and_letters(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+
+    def recorded(name: str) -> Any:
+        def solve(inputs: np.ndarray, letters: int, *_: object, starts: int, rng: object) -> None:  # noqa: ARG001 - the solvers' signature
+            called.append((name, inputs.tolist(), letters, starts))
+            raise ConvergenceError("a solver was called")
+
+        return solve
+
+    monkeypatch.setattr(trust_region, "solve_trust_region", recorded("trust-region"))
+    monkeypatch.setattr(alternating, "solve_alternating", recorded("alternating"))
+    with pytest.raises(ConvergenceError, match="a solver was called"):
+        design_mvu(1.0, 2, 3, solver=solver, starts=7)
+    with pytest.raises(ConvergenceError, match="a solver was called"):
+        design_mvu(1.0, 2, 3, solver=solver)
+    (name, inputs, letters, starts), (*_, usual_starts) = called
+    assert usual_starts >= 1
+    assert (name, letters, starts) == (solver, 8, 7)
+    assert inputs == pytest.approx([0, 1 / 3, 2 / 3, 1], rel=1e-12)
+
+
+def test_the_paper_s_solvers_end_with_their_own_table_even_if_randomised_response_is_better() -> None:
+    table = design_mvu(5, 2, 2, solver="alternating", starts=1)
+    assert table.certificate.mean_variance > generalised_randomised_response(5, 2).certificate.mean_variance
+    assert (table.provenance.solver, table.provenance.seed) == ("alternating", 0)
+
+
+@pytest.mark.parametrize(("bits_in", "bits_out"), [(1, 2), (1, 3), (2, 3), (2, 5)])
+def test_randomised_response_has_mirrored_spare_letters_in_the_outer_gaps(bits_in: int, bits_out: int) -> None:
+    response = generalised_randomised_response(2.0, bits_in)
+    table = mvu._randomised_response(
+        2.0, bits_in, bits_out, None, mvu.TableObjective("mean"), None, (0.0, 1.0), record_provenance("by hand", 0, 0.0)
+    )
+    verify_table(table)
+    used = table.weights.any(axis=0)
+    assert np.array_equal(table.weights[:, used], response.weights)
+    assert tuple(letter for letter, weighed in zip(table.alphabet, used, strict=True) if weighed) == response.alphabet
+    assert all(letter + mirrored == 1 for letter, mirrored in zip(table.alphabet, reversed(table.alphabet), strict=True))
+    middle = sum(response.alphabet[:2], Fraction(0)) / 2
+    spare = [letter for letter, weighed in zip(table.alphabet, used, strict=True) if not weighed][: (2**bits_out - 2**bits_in) // 2]
+    assert all(response.alphabet[0] < letter < middle for letter in spare)
+
+
+def test_without_a_number_of_starts_the_table_is_no_worse_than_with_one() -> None:
+    assert design_mvu(3, 3, 2).certificate.mean_variance <= designed(3, 3, 2).certificate.mean_variance * (1 + 1e-9)
+    assert 0 < design_mvu(1.0, 1, 1).provenance.duration < 60
 
 
 @pytest.mark.parametrize(

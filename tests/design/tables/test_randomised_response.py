@@ -1,5 +1,6 @@
 import dataclasses
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -57,6 +58,13 @@ def test_bitwise_randomised_response_is_exact(epsilon: float, bits: int) -> None
 @pytest.mark.parametrize("design", [generalised_randomised_response, bitwise_randomised_response])
 def test_nine_bits(design: type) -> None:
     assert_exact(design(20.0, 9))
+
+
+@pytest.mark.parametrize("design", [generalised_randomised_response, bitwise_randomised_response])
+def test_tables_in_closed_form_have_weights_of_62_bits_and_no_seed(design: Callable[..., LookupTable]) -> None:
+    table = design(1.0, 2)
+    assert table.total == 2**62
+    assert (table.provenance.solver, table.provenance.seed) == ("closed form", 0)
 
 
 def test_one_bit_is_the_mechanism_of_girgis() -> None:

@@ -29,16 +29,10 @@ CELLS = (
     (4, 2, 1.0, 5e-3),
     (4, 3, 1.0, 2.5e-3),
 )
+KINDS = (("lower half", None), ("largest", None), ("average", "l1"), ("lower half", "l1"), ("largest", "l1"), ("average", "l2"))
 OTHER_KINDS = tuple(
     (3, bits_out, epsilon, tolerance, objective, metric)
-    for objective, metric in (
-        ("lower half", None),
-        ("largest", None),
-        ("average", "l1"),
-        ("lower half", "l1"),
-        ("largest", "l1"),
-        ("average", "l2"),
-    )
+    for objective, metric in KINDS
     for bits_out, epsilon, tolerance in ((1, 1.0, 1e-6), (2, 1.0, 1e-3), (2, 3.0, 2e-3), (2, 5.0, 1e-2), (3, 1.0, 1.5e-3), (3, 3.0, 3.5e-3))
 )
 # Searches end after this time on the clock; the line then states what was proven.

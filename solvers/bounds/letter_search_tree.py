@@ -8,6 +8,7 @@ When the tree is empty, no table has a variance below the target, and the dual v
 without a linear program. `proof_thinning` leaves out dual vectors that the replay does not need.
 """
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ from .ray_pricing import DualValues, best_staircases, best_walks
 ARTIFICIAL_COST = 30.0
 # Number of recent columns per input that the master program keeps.
 COLUMNS_PER_INPUT = 60
+# Dual vectors are rounded to this many digits of their unit, and weights to this many decimals, so that a file of them is short.
+DIGITS, WEIGHT_DECIMALS = 9, 12
 # Least distance of a box's split from its ends, as a share of its width.
 LEAST_SHARE = 0.15
 # Largest number of rounds of column generation in a node; the last dual values become a clause wherever it stops.
@@ -330,6 +333,7 @@ class _BoxMaster:
         count = len(variance.inputs)
         self._variance, self._scale = variance, scale / count
         self._reach = np.sqrt(scale)
+        self._decimals = DIGITS - math.floor(math.log10(self._scale))
         self._artificial_cost = ARTIFICIAL_COST * max(1.0, (count / 4) ** 2) * max(1.0, variance.unit - 1)
         self._best_rays = best_walks if variance.constraint.neighbours_only else best_staircases
         self._letters = np.empty(0)
@@ -376,12 +380,13 @@ class _BoxMaster:
     def _dual_vector(self, row_duals: FloatArray) -> DualVectors:
         count = len(self._variance.inputs)
         prices, slopes = row_duals[None, :count] * self._scale, row_duals[None, count : 2 * count] * (self._scale / self._reach)
+        prices, slopes = prices.round(self._decimals), slopes.round(self._decimals)
         if self._variance.input_weights is not None:
             return DualVectors(prices, slopes)
         # The sum falls short of 1 while the artificial columns alone serve the rows. More weight keeps dual values feasible.
         weights = np.maximum(row_duals[2 * count :], 0.0) / count
         weights = weights + max(0.0, 1 - weights.sum()) / count
-        return DualVectors(prices, slopes, (weights / weights.sum())[None, :])
+        return DualVectors(prices, slopes, (weights / weights.sum())[None, :].round(WEIGHT_DECIMALS))
 
     def _price(self, vector: DualVectors, union: FloatArray) -> bool:
         """Add the best letter on each piece of the violation; return whether there is a violation.

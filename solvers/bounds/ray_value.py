@@ -136,8 +136,7 @@ def _cut(
     empty = lows > highs
     lows, highs = np.clip(np.where(empty, rights, lows), lefts, rights), np.clip(np.where(empty, rights, highs), lefts, rights)
     shape = len(lefts), -1
-    inside = np.where(signs > 0, up, down)
-    outside = up + down - inside
+    inside, outside = np.where(signs > 0, up, down), np.where(signs > 0, down, up)
     return (
         np.stack([lefts, lows, highs], axis=-1).reshape(shape),
         np.stack([lows, highs, rights], axis=-1).reshape(shape),

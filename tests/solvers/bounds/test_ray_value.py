@@ -35,8 +35,13 @@ def exact_value(gains: Gains, log_ratio: float, letter: float, *, walks: bool) -
         return total
 
 
+def value_at(value: RayValue, row: int, letter: float) -> float:
+    on = np.flatnonzero((value.lefts[row] <= letter) & (letter <= value.rights[row]) & (value.lefts[row] < value.rights[row]))[0]
+    return float(value.constant[row, on] + letter * (value.linear[row, on] + letter * value.square[row, on]))
+
+
 @pytest.mark.parametrize("walks", [False, True])
-@given(st.integers(2, 9), st.sampled_from([0.1, 1, 5]), st.integers(0, 10**6))
+@given(st.integers(2, 9), st.sampled_from([0.1, 1, 5, 20]), st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_parabolas_bound_the_value_on_their_pieces(walks: bool, count: int, spread: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -61,6 +66,14 @@ def test_parabolas_bound_the_value_on_their_pieces(walks: bool, count: int, spre
             assert bound <= exact + mpmath.mpf(1e-11 * (1 + letter**2) * np.exp(spread))
 
 
+def test_walks_between_two_inputs_take_exactly_the_factor_of_their_sign() -> None:
+    """At a log ratio of 20 the lower factor is 4e-18 of the upper one."""
+    constant, linear = np.array([[0.5, -1.0]]), np.zeros((1, 2))
+    gains = Gains(constant, linear, np.array([[1.0, 0.0]]), np.abs(constant), linear, 1.0)
+    allowance = 64 * 2.0**-53 * (np.exp(20.0) + 0.5)
+    assert value_at(walk_value(gains, 20.0), 0, 0.0) - allowance == pytest.approx(0.5 - np.exp(-20.0), abs=1e-13)
+
+
 def test_lines_are_positive_on_half_lines_everywhere_or_nowhere() -> None:
     constant = np.array([1.0, 1.0, 1.0, -1.0, 0.0, 1.0, -1.0])
     linear = np.array([2.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -68,11 +81,6 @@ def test_lines_are_positive_on_half_lines_everywhere_or_nowhere() -> None:
     lows, highs = positive_interval(constant, linear, weights)
     assert lows.tolist() == [-0.5, -np.inf, -np.inf, np.inf, np.inf, -0.5, np.inf]
     assert highs.tolist() == [np.inf, 0.5, np.inf, -np.inf, -np.inf, 0.5, -np.inf]
-
-
-def value_at(value: RayValue, row: int, letter: float) -> float:
-    on = np.flatnonzero((value.lefts[row] <= letter) & (letter <= value.rights[row]) & (value.lefts[row] < value.rights[row]))[0]
-    return float(value.constant[row, on] + letter * (value.linear[row, on] + letter * value.square[row, on]))
 
 
 def test_a_value_with_too_many_pieces_is_positive_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> No
 
 
 def test_a_second_sampling_is_refused() -> None:
-    # DP-REC samples clients itself, and counting a second sampling once gave 4.4 instead of 14.3.
+    # DP-REC samples clients itself; counting a second sampling would give 4.4 instead of 14.3.
     with pytest.raises(ValueError, match="sampling must be left out for dp-rec, whose clients are drawn with replacement, got '10 of 100"):
         quietbits.account(
             "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, index_bits=42, sampling=FixedSizeSampling(100, 10)

@@ -141,7 +141,10 @@ def test_with_one_client_the_choice_hides_nothing() -> None:
 
 
 def two_normals(clip_ratio: float, population: int, epsilon: float) -> float:
-    """Return delta of one draw: other samples at -c, and a client at c or a prior sample."""
+    """Return delta of one draw if the samples of other clients are at -c.
+
+    The client's sample is at c, or is a sample of the prior.
+    """
     points, step = np.linspace(-14, 14, 400_001, retstep=True)
     others, own, none = (norm.pdf(points - mean) for mean in (-clip_ratio, clip_ratio, 0.0))
     excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population

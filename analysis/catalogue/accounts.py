@@ -47,7 +47,7 @@ class Calibration(Shown):
         return f"budget epsilon {self.budget.epsilon:g}; {self.report.line}"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the report's accounts, as `PrivacyReport.to_frame`."""
+        """Return the report's accounts as a table, as `PrivacyReport.to_frame` does."""
         return self.report.to_frame()
 
     def draw(self, axes: "Axes") -> None:

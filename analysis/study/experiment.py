@@ -2,7 +2,7 @@
 
 
 def experiment_notice(truth: str, mechanisms: int = 1) -> str:
-    """Return why a study must not be published as a private release.
+    """Return a notice that a study must not be published as a private release.
 
     Parameters
     ----------

@@ -128,7 +128,10 @@ class PendingGroups:
 
 @dataclass(frozen=True, eq=False)
 class _Flight:
-    """A call in flight: tasks of a group, or its preparation, which has no positions."""
+    """A call in flight, which runs tasks of a group or prepares the group.
+
+    A preparation has no positions.
+    """
 
     group: Group
     tasks: list[SweepTask]

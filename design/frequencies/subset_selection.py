@@ -178,7 +178,7 @@ def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe
         fresh = others[rows]
         fresh[repeated] = _others(words.integers(universe - 1, int(repeated.sum())), np.broadcast_to(own[rows], repeated.shape)[repeated])
         others[rows] = np.sort(fresh, axis=1)
-    # Any other item makes room for the held item.
+    # The held item takes the place of any other item.
     replaced = np.flatnonzero(included)
     others[replaced, words.integers(size, replaced.size)] = held[replaced]
     others[replaced] = np.sort(others[replaced], axis=1)

@@ -441,7 +441,7 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
     if exponent >= bits:
         return 0, 1
     halvings = int(exponent).bit_length() + 4
-    # A squaring at most doubles the absolute error; 16 bits more leave it below half a unit of the result.
+    # Each squaring at most doubles the absolute error; 16 bits more leave it below half a unit of the result.
     precision = bits + halvings + 16
     reduced = (exponent.numerator << precision) // (exponent.denominator << halvings)
     term = total = 1 << precision

@@ -221,8 +221,8 @@ class DpRecMechanism(VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each decoded message, close to ``dimension * sigma**2``.
 
-        Across the direction of a group's vector, a chosen sample is as good as any other, and adds sigma**2 per dimension; along the
-        direction, see `resampled_moments`.
+        Across the direction of a group's vector, a chosen sample is as good as any other, and adds sigma**2 per dimension.
+        `resampled_moments` gives the variance along the direction.
         """
         clipped = self.ball.clip(vectors)
         total = np.full(len(clipped), float(self.layout.dimension - self.layout.groups))

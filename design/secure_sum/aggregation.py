@@ -92,7 +92,7 @@ class SecureSum:
 
     @property
     def bits_per_client(self) -> float:
-        """Number of bits of a masked message, ``length * log2(modulus)``, without setup and recovery."""
+        """Number of bits of a message, ``length * log2(modulus)``, without setup and recovery."""
         return self.length * float(np.log2(self.modulus))
 
     def session(self, words: WordsLike) -> "SecureSumSession":

@@ -42,8 +42,8 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     if epsilon == 0 or delta < LEAST_DELTA:
         return rounds * epsilon
     count = np.arange(rounds + 1)
-    # Logarithms of the probabilities of 0, 1, ... truthful answers; the largest terms are about (rounds ln rounds), with the rounding error
-    # of such numbers.
+    # These are the logarithms of the probabilities of 0, 1, ... truthful answers; the largest terms are about (rounds ln rounds), with the
+    # rounding error of such numbers.
     kept, flipped = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
     logs = (
         scipy.special.gammaln(rounds + 1)

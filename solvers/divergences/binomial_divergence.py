@@ -186,7 +186,7 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
     The logarithms of the omitted values' probabilities are about `smallest` or less.
     """
     variance = trials * probability * (1 - probability)
-    # Bernstein's inequality: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
+    # Bernstein's inequality states P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
     linear = -2 * smallest / 3
     width = math.ceil((linear + math.sqrt(linear**2 - 8 * smallest * variance)) / 2) + 2
     mode = min(int((trials + 1) * probability), trials)

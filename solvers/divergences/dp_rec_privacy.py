@@ -32,7 +32,7 @@ from ..accounting.renyi_curve import EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
-# Orders: every small order, then a geometric sequence. The smallest orders give epsilon if it is large.
+# Orders of the account, which are every small order, then a geometric sequence. The smallest orders give epsilon if it is large.
 ORDERS = (*range(2, 64), *(round(64 * 2 ** (k / 4)) for k in range(29)))
 
 VARIANTS = ("published", "conservative")

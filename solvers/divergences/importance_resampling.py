@@ -28,8 +28,8 @@ LARGEST_SHARE = 0.999
 # Point at which the normal density is 1e-32 of its peak, and point at which exp(-y) is as small.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
-# exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error
-# 2 |Gamma(a + 2 pi i / step)| / Gamma(a), which is below 1e-9 up to order 16.
+# Distances of points and of log t. The function exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m), which gives an error of 1e-14. The
+# sum over log t of t^a exp(-t S) has the relative error 2 |Gamma(a + 2 pi i / step)| / Gamma(a), which is below 1e-9 up to order 16.
 _POINT_STEP = 0.3
 _LOG_T_STEP = 0.2
 

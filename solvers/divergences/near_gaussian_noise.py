@@ -118,7 +118,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     expansion += inverse**2 * (81 - 462 * p2 + 385 * p2**2) / 1152
     expansion += inverse**3 * (30375 - 369603 * p2 + 765765 * p2**2 - 425425 * p2**3) / 414720
     expansion += inverse**4 * (4465125 - 94121676 * p2 + 349922430 * p2**2 - 446185740 * p2**3 + 185910725 * p2**4) / 39813120
-    # sqrt(1 + z^2) - 1 - z asinh(z) + z^2 / 2, the integral of z - asinh(z), from the series of asinh.
+    # The integral of z - asinh(z), sqrt(1 + z^2) - 1 - z asinh(z) + z^2 / 2, comes from the series of asinh.
     order = np.arange(1, 40)
     coefficients = np.cumprod((2 * order - 1) / (2 * order)) * (-1.0) ** (order + 1) / ((2 * order + 1) * (2 * order + 2))
     excess = mean * slope**4 * np.polynomial.polynomial.polyval(slope**2, coefficients)
@@ -165,7 +165,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         exponents -= series
         largest += float(np.abs(series).max())
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
-    # Chernoff's exponent at either end: -N KL.
+    # Chernoff's exponent at either end is -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
     # A rounded mean moves the offsets by a rounding error. `shifted` is this error in standard deviations, times the window's deviations.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)

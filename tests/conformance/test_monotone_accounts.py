@@ -107,8 +107,8 @@ def test_every_secure_sum_is_asked_about_more_clients() -> None:
 
 @pytest.mark.parametrize("name", LITTLE_NOISE)
 def test_more_clients_never_reveal_more(name: str) -> None:
-    # A sum of more discrete Gaussians is further from a discrete Gaussian. With 0.64 steps each, the account once gave epsilon 291, and 320
-    # for more clients.
+    # A sum of more discrete Gaussians is further from a discrete Gaussian. With 0.64 steps each, an account that is not monotone gives
+    # epsilon 291, and 320 for more clients.
     numbers = (*FEW, *MANY) if "discrete-gaussian" in name else FEW
     subjects = [subject_of(name, {**LITTLE_NOISE[name], "clients": clients}) for clients in reversed(numbers)]
     sampling = sampling_of(0.05, subjects[0].adjacency, population=10**6)
@@ -119,7 +119,7 @@ def test_more_clients_never_reveal_more(name: str) -> None:
 
 
 def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
-    # The account alone once gave epsilon 0.0012 for one round, and 0.0 for two rounds.
+    # The account alone gives epsilon 0.0012 for one round, and 0.0 for two rounds.
     values = {"clients": 10**9, "dimension": 28, "clip": 0.0013, "levels": 14, "trials": 5, "rotated": False}
     subject = subject_of("cpsgd", values, "add-or-remove-one")
     assert answers(subject, 0.048, 1)["theorem-1"] <= answers(subject, 0.048, 2)["theorem-1"]

@@ -156,7 +156,7 @@ def test_numbers_of_linear_compression() -> None:
 
 
 def test_draws_of_cldp_on_the_page_of_mvu() -> None:
-    """The draws of one private vector of length M add M**2 each, for noise and for the quantiser."""
+    """Draws of one private vector of length M add M**2 each, for noise and for the quantiser."""
     mechanism = CLDPL2Mechanism(2.0, quietbits.NormBall(128, 2.0))
     assert mechanism.bits_per_client == 8
     of_vector = (mechanism.worst_variance + 1) / 128

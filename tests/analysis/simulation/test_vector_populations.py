@@ -65,7 +65,7 @@ def test_norms_and_signs() -> None:
 def test_moments() -> None:
     # Means of 20 000 x 5 coordinates agree within 5 of their standard errors from the sample: each fails by chance with probability 1e-6.
     dimension = 5
-    ball_mean = 3 / 8  # E|u_1| on the unit sphere in 5 dimensions: Gamma(5/2) / (sqrt(pi) Gamma(3)) = 3/8
+    ball_mean = 3 / 8  # On the unit sphere in 5 dimensions, E|u_1| is Gamma(5/2) / (sqrt(pi) Gamma(3)) = 3/8.
     expected = {
         "uniform-l1": (1 / dimension, None),
         "positive-sphere": (ball_mean, 1 / dimension),

@@ -62,7 +62,7 @@ def test_what_compression_costs_is_common_to_all_clients() -> None:
     assert MECHANISM.worst_shared_variance == pytest.approx(799 / 400 * 9, rel=1e-14)
     assert MECHANISM.shared_variance(mean) == pytest.approx(799 / 400 * float(mean @ mean), rel=1e-14)
     vectors = np.stack([BALL.clip_norm * np.eye(800)[0], -BALL.clip_norm * np.eye(800)[0]])
-    # Vectors that cancel out have no compression error, and equal vectors the largest; vectors outside the ball count as clipped.
+    # Vectors that cancel out have no compression error, and equal vectors have the largest. Vectors outside the ball count as clipped.
     assert MECHANISM.error(vectors).shared == 0.0
     assert MECHANISM.error(np.tile(9 * vectors[:1], (5, 1))).shared == pytest.approx(MECHANISM.error().shared, rel=1e-14)
     layers = LayeredSketch((CountMeanSketch(700, 1, 70, seed=1), CountMeanSketch(100, 1, 100, seed=2)))

@@ -136,7 +136,7 @@ def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> No
 
 
 def test_a_second_sampling_is_refused() -> None:
-    # DP-REC samples clients itself, and counting a second sampling once gave 4.4 instead of 14.3.
+    # DP-REC samples clients itself; counting a second sampling would give 4.4 instead of 14.3.
     with pytest.raises(ValueError, match="sampling must be left out for dp-rec, whose clients are drawn with replacement, got '10 of 100"):
         quietbits.account(
             "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, index_bits=42, sampling=FixedSizeSampling(100, 10)
@@ -152,7 +152,10 @@ def test_with_one_client_the_choice_hides_nothing() -> None:
 
 
 def two_normals(clip_ratio: float, population: int, epsilon: float) -> float:
-    """Return delta of one draw: other samples at -c, and a client at c or a prior sample."""
+    """Return delta of one draw if the samples of other clients are at -c.
+
+    The client's sample is at c, or is a sample of the prior.
+    """
     points, step = np.linspace(-14, 14, 400_001, retstep=True)
     others, own, none = (norm.pdf(points - mean) for mean in (-clip_ratio, clip_ratio, 0.0))
     excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population

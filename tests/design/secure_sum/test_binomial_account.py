@@ -35,7 +35,7 @@ ACCOUNTS = ("theorem-1", "exact", "rdp", "near-gaussian")
 
 
 def epsilons(report: AccountReport) -> tuple[float, ...]:
-    """Return the epsilons of three accounts: theorem 1, the exact account, and Rényi divergences."""
+    """Return the epsilons of theorem 1, the exact account, and Rényi divergences."""
     return tuple(report.epsilon_by(name) for name in ACCOUNTS[:3])
 
 

@@ -82,7 +82,7 @@ def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
     # coordinate.
     assert np.mean(np.count_nonzero(estimates, axis=1) == 4) >= 25 / 30
     assert errors.max() < 10 * predicted
-    # The factor is that by which the noise on all coordinates would be larger without sparsity. The estimate zero errs by the mean.
+    # Without sparsity, the noise on all coordinates would be larger by DIMENSION / 4. The estimate zero errs by the mean.
     assert DIMENSION / 4 * predicted > 20 * errors.max()
     assert errors.max() < 0.01 * np.sum(sparse_vectors()[0] ** 2)
 

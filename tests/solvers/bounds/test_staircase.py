@@ -181,7 +181,7 @@ def test_on_fine_grids_knots_cost_little(bits_in: int, metric: str | None, epsil
 
 @pytest.mark.parametrize("epsilon", [1, 8])
 def test_bounds_of_the_largest_variance_are_near_on_fine_grids(epsilon: float) -> None:
-    # Dual values without an atom in the weights at each end once gave 0.9964 for 0.99765 at epsilon 1, and no bound at epsilon 8.
+    # Dual values without an atom in the weights at each end give 0.9964 for 0.99765 at epsilon 1, and no bound at epsilon 8.
     constraint = ratio_constraint(epsilon, 6, None)
     value, bound = solve_staircase(6, constraint, None, tolerance=1e-6).value, staircase_bound(6, constraint, None)
     assert value * (1 - 1e-5) <= bound.lower_bound <= value
@@ -189,7 +189,7 @@ def test_bounds_of_the_largest_variance_are_near_on_fine_grids(epsilon: float) -
 
 @pytest.mark.parametrize(("epsilon", "objective", "reached"), [(0.1, "mean", 104.8279), (0.1, "worst", 104.8677), (0.8, "mean", 2.0485170)])
 def test_master_programs_on_the_finest_grids_are_solved(epsilon: float, objective: str, reached: float) -> None:
-    # Treating the prices at the ends like other coordinates once gave no solution at epsilon 0.1, and took ten times as long at 0.8.
+    # Treating the prices at the ends like other coordinates gives no solution at epsilon 0.1, and takes ten times as long at 0.8.
     assert staircase_bound(9, ratio_constraint(epsilon, 9, "l1"), weights_of(objective, 512)).lower_bound >= reached
 
 

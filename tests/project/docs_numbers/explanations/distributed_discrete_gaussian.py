@@ -62,7 +62,7 @@ def discrete_renyi_cost() -> float:
 
 @cache
 def tau_ratios() -> list[float]:
-    """Return the paper's tau over ours where the paper's is proven."""
+    """Return the paper's tau over this package's tau, in the range of the paper's proof."""
     return [
         10 * sum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, clients)) / discrete_gaussian_tau(clients, sigma)
         for sigma in (0.5, 0.7, 1.0, 3.0)

@@ -79,7 +79,7 @@ def _check_width(sketch: ItemSketch) -> None:
 
 @lru_cache(maxsize=4)
 def _tosses(clients: int, trials: int, theta: float, first_cell: bool) -> ExtremeTosses:
-    return extreme_tosses(clients, trials, theta, first_cell=first_cell)
+    return extreme_tosses(clients, trials, theta, first_cell=first_cell, whole_clients=True)
 
 
 @dataclass(frozen=True)

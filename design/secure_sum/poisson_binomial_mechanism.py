@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...errors import InfeasibleError
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta, check_order
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve, check_delta, check_order
 from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.extreme_tosses import ExtremeTosses, affordable_cells, extreme_tosses
 from ...solvers.divergences.poisson_binomial_divergence import (
     LARGEST_THETA,
     MOST_CLIENTS,
@@ -63,9 +64,10 @@ MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
     """Return the privacy of sums of coin tosses, all coordinates together.
 
-    ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-    (`hiding_clients`). If not all configurations were computed, ``"rdp-extremes"`` assumes that the worst has all other clients at the same
-    extreme; no search has found a worse configuration.
+    ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients. If not
+    all configurations were computed, ``"rdp"`` is the smaller of two bounds: by cells of configurations (`extreme_tosses`), and by half of
+    the other clients (`hiding_clients`); and ``"rdp-extremes"`` assumes that the worst has all other clients at the same extreme; no
+    search has found a worse configuration.
 
     Parameters
     ----------
@@ -93,13 +95,39 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
 
     accounts: tuple[Account, ...] = (
         pure_account(dimension * largest_toss_loss(trials, theta)),
-        _renyi_account(hiding_clients(clients, trials, theta), trials, theta, dimension, "rdp"),
+        _proven_account(clients, trials, theta, dimension),
         loss_account("pld", by_loss, "replace-one"),
     )
     if not searched:
         assumes = "all other clients at the same extreme hide a client the least"
         accounts = (*accounts, _renyi_account(clients, trials, theta, dimension, "rdp-extremes", assumes))
     return Privacy("secure-sum", accounts)
+
+
+def _proven_account(clients: int, trials: int, theta: float, dimension: int) -> Account:
+    """Return the account by Rényi divergences that holds for every configuration of the other clients."""
+    by_half = _renyi_account(hiding_clients(clients, trials, theta), trials, theta, dimension, "rdp")
+    if all_configurations(clients, trials, theta) or not affordable_cells(clients, trials, theta):
+        return by_half
+
+    def divergences(orders: FloatArray) -> FloatArray:
+        return dimension * _tosses(clients, trials, theta).renyi_divergences(orders)
+
+    by_cells = renyi_account(lambda: LazyRenyiCurve(divergences, ORDERS), "replace-one")
+
+    def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        return min((account.bound(delta, rounds, sampling) for account in (by_cells, by_half)), key=lambda bound: bound.epsilon)
+
+    def curve() -> RenyiCurve:
+        halves = by_half.curve()
+        return RenyiCurve(halves.orders, np.minimum(halves.divergences, divergences(halves.orders)))
+
+    return Account("rdp", "replace-one", bound, curve=curve)
+
+
+@lru_cache(maxsize=4)
+def _tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
+    return extreme_tosses(clients, trials, theta)
 
 
 def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
@@ -258,8 +286,11 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         computed; ``"rdp_proven"`` holds for every configuration.
         """
         check_order(order)
-        counted = {"rdp": self.clients, "rdp_proven": hiding_clients(self.clients, self.trials, self.theta)}
-        return {name: float(poisson_binomial_renyi(number, self.trials, self.theta, [order])[0]) for name, number in counted.items()}
+        sums = self.clients, self.trials, self.theta
+        at_extremes, by_half = (poisson_binomial_renyi(clients, *sums[1:], [order])[0] for clients in (sums[0], hiding_clients(*sums)))
+        if not all_configurations(*sums) and affordable_cells(*sums):
+            by_half = min(by_half, _tosses(*sums).renyi_divergences([order])[0])
+        return {"rdp": float(at_extremes), "rdp_proven": float(by_half)}
 
     @property
     def coordinate_wrap_probability(self) -> float:
@@ -370,16 +401,21 @@ def calibrate_theta(
     def theta_of(ratio: float) -> float:
         return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
-    ratio = calibrate_parameter(
-        lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, budget),
-        budget,
-        low=_ratio(SMALLEST_THETA),
-        high=_ratio(largest),
-        name="theta",
-        start=first,
-        shown=theta_of,
-    )
-    return theta_of(ratio)
+    def largest_ratio(kept: Budget, start: float) -> float:
+        return calibrate_parameter(
+            lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, kept),
+            kept,
+            low=_ratio(SMALLEST_THETA),
+            high=_ratio(largest),
+            name="theta",
+            start=start,
+            shown=theta_of,
+        )
+
+    assumed = _assumed(clients, trials, largest, budget)
+    if assumed is not None and _epsilon(clients, trials, largest, dimension, assumed) > epsilon:
+        first = largest_ratio(assumed, first)
+    return theta_of(largest_ratio(budget, first))
 
 
 def calibrate_poisson_binomial(
@@ -432,11 +468,12 @@ def calibrate_poisson_binomial(
     # The number of coordinates does not depend on trials and theta.
     size = PoissonBinomialMechanism(ball, clients, 1, LARGEST_SEARCHED_THETA, delta, frame_seed).padded_dimension
 
-    def reached(trials: int, theta: float) -> float:
-        return _epsilon(clients, trials, theta, size, budget)
+    def keeps(trials: int, theta: float) -> bool:
+        budgets = (_assumed(clients, trials, theta, budget), budget)
+        return all(_epsilon(clients, trials, theta, size, kept) <= epsilon for kept in budgets if kept is not None)
 
     def largest_theta(trials: int, start: float | None) -> float:
-        if reached(trials, LARGEST_SEARCHED_THETA) <= epsilon:
+        if keeps(trials, LARGEST_SEARCHED_THETA):
             return LARGEST_SEARCHED_THETA
         return calibrate_theta(clients, trials, size, budget, largest=LARGEST_SEARCHED_THETA, start=start)
 
@@ -453,9 +490,15 @@ def calibrate_poisson_binomial(
     for fewer in (2**power for power in reversed(range((trials - 1).bit_length()))):
         # The worst variance falls with trials * theta**2, so fewer trials need a larger theta to be better.
         needed = math.nextafter(theta * math.sqrt(trials / fewer), math.inf)
-        if needed <= LARGEST_SEARCHED_THETA and reached(fewer, needed) <= epsilon:
+        if needed <= LARGEST_SEARCHED_THETA and keeps(fewer, needed):
             trials, theta = fewer, largest_theta(fewer, needed)
     return PoissonBinomialMechanism(ball, clients, trials, theta, delta, frame_seed)
+
+
+def _assumed(clients: int, trials: int, theta: float, budget: Budget) -> Budget | None:
+    """Return the budget by the assumed worst case, whose epsilon is fast to compute and hardly smaller than the proven one, if it has one."""
+    fast = all_configurations(clients, trials, theta) or not affordable_cells(clients, trials, theta)
+    return None if fast or budget.method not in (None, "rdp") else replace(budget, method="rdp-extremes")
 
 
 def _epsilon(clients: int, trials: int, theta: float, dimension: int, budget: Budget) -> float:

@@ -496,7 +496,10 @@ def calibrate_poisson_binomial(
 
 
 def _assumed(clients: int, trials: int, theta: float, budget: Budget) -> Budget | None:
-    """Return the budget by the assumed worst case, whose epsilon is fast to compute and hardly smaller than the proven one, if it has one."""
+    """Return the budget by the assumed worst case if the proven bound takes much longer, or None.
+
+    Its epsilon is hardly smaller than the proven one.
+    """
     fast = all_configurations(clients, trials, theta) or not affordable_cells(clients, trials, theta)
     return None if fast or budget.method not in (None, "rdp") else replace(budget, method="rdp-extremes")
 

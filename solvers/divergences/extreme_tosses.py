@@ -116,9 +116,7 @@ class ExtremeTosses:
         return np.asarray(np.where(np.isinf(array), self.largest_loss, largest))
 
 
-def extreme_tosses(
-    clients: int, trials: int, theta: float, *, first_cell: bool = False, whole_clients: bool = False
-) -> ExtremeTosses:
+def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool = False, whole_clients: bool = False) -> ExtremeTosses:
     """Return privacy losses that bound what the number of successes reveals about a client.
 
     The adjacency is replace-one.

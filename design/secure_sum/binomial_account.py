@@ -39,7 +39,7 @@ from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
 
 # Largest relative distance of a sensitivity from a whole number of steps that counts as rounding.
 WHOLE = 1e-9
-# Largest number of composed uses: in one direction, and with either of two directions per use.
+# Largest number of composed uses, and of uses of which each choice of directions is composed.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
 # Orders of the moments accountant, and the probability it neglects as a share of delta.
 ORDERS = DEFAULT_ORDERS[:-1:2]
@@ -224,14 +224,12 @@ class BinomialNoise:
         if self.trials > MOST_EXACT_TRIALS:
             return EpsilonBound.nothing(f"trials must be at most {MOST_EXACT_TRIALS} for the exact account")
         symmetric = self.probability == 0.5
-        if not symmetric and rounds > 1:
-            return EpsilonBound.nothing(
-                "rounds must be 1 for the exact account unless probability is 0.5: each round may shift in another direction"
-            )
-        if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
+        if uses > MOST_USES:
             return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
+        # Each round may shift in another direction, which may depend on earlier sums.
+        adaptive = rounds > 1 or uses > MOST_MIXED_USES
         losses = shifted_binomial_losses(self.trials, self.probability, worst.shift, self._neglected(delta, rounds))
-        epsilon = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
+        epsilon = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta, adaptive=adaptive)
         if epsilon is None:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
         if math.isinf(epsilon):

@@ -14,9 +14,9 @@ from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_norm
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_laplace_loss
-from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
+from ...solvers.accounting.sampling import Sampling, amplified_epsilon
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
+from ...solvers.divergences.laplace_divergence import laplace_loss_grid, laplace_vector_divergences
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ...solvers.numerics.rounding import UNIT
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
@@ -166,9 +166,8 @@ def laplace_privacy(
         if rounds * shares == 1:
             # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; rounded upward.
             return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
-        step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
-        loss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
-        return composed_loss(loss, rounds * shares, delta)
+        steps = USUAL_LOSSES if shares == 1 else max(FEWEST_LOSSES, math.ceil(epsilon / shares / LOSS_STEP))
+        return composed_loss(laplace_loss_grid(epsilon / shares, steps), rounds * shares, delta)
 
     def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
         return composed_loss(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta) if shares == 1 else None

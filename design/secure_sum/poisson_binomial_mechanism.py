@@ -106,7 +106,8 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
 
 def _proven_account(clients: int, trials: int, theta: float, dimension: int) -> Account:
     """Return the account by Rényi divergences that holds for every configuration of the other clients."""
-    by_half = _renyi_account(hiding_clients(clients, trials, theta), trials, theta, dimension, "rdp")
+    halves = hiding_clients(clients, trials, theta)
+    by_half = _renyi_account(halves, trials, theta, dimension, "rdp")
     if all_configurations(clients, trials, theta) or not affordable_cells(clients, trials, theta):
         return by_half
 
@@ -119,8 +120,9 @@ def _proven_account(clients: int, trials: int, theta: float, dimension: int) -> 
         return min((account.bound(delta, rounds, sampling) for account in (by_cells, by_half)), key=lambda bound: bound.epsilon)
 
     def curve() -> RenyiCurve:
-        halves = by_half.curve()
-        return RenyiCurve(halves.orders, np.minimum(halves.divergences, divergences(halves.orders)))
+        orders, widest = np.array(ORDERS), windows(halves, trials, theta)[-1]
+        of_halves = dimension * np.array(_divergences(halves, trials, theta, widest)[0])
+        return RenyiCurve(orders, np.minimum(of_halves, divergences(orders)))
 
     return Account("rdp", "replace-one", bound, curve=curve)
 

@@ -70,10 +70,10 @@ class LossGrid:
             return 0.0
         # The divergence at the first bound is above delta, that at the second is not: it is at most the probability of larger losses, and
         # more than half of the probability of losses that are larger by ln 2.
-        above = self.certain + np.cumsum(self.masses[::-1])
+        tails = self.certain + np.cumsum(self.masses[::-1])
         last = self.first + len(self.masses) - 1
-        high = last - int(np.searchsorted(above, delta, side="right"))
-        low = last - int(np.searchsorted(above, 2 * delta, side="right")) - math.ceil(math.log(2) / self.interval) - 2
+        high = last - int(np.searchsorted(tails, delta, side="right"))
+        low = last - int(np.searchsorted(tails, 2 * delta, side="right")) - math.ceil(math.log(2) / self.interval) - 2
         low, high = max(low, 0), max(high + 1, 1)
         while high - low > 1:
             middle = (low + high) // 2

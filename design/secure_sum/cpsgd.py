@@ -110,7 +110,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     --------
     >>> mechanism = CpsgdMechanism(NormBall(dimension=3, norm=2.0), clients=1000, levels=65, trials=400, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.771762, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    epsilon = 0.758026, delta = 1e-05, replace-one adjacency, secure-sum trust model
     >>> round(mechanism.theorem_epsilon(1e-5), 4), round(mechanism.renyi_epsilon(1e-5).epsilon, 4), mechanism.step
     (1.3684, 0.8058, 0.03125)
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))

@@ -79,7 +79,7 @@ def least_skellam_divergences(variance: float, l1_sensitivity: float, l2_sensiti
     Examples
     --------
     >>> least_skellam_divergences(2.0, 2.0, 2.0**0.5, [2.0]).round(4), skellam_renyi_divergences(2.0, 2.0, 2.0**0.5, [2.0])
-    (array([0.8181]), array([2.125]))
+    (array([0.9508]), array([2.125]))
     """
     divergences = skellam_renyi_divergences(variance, l1_sensitivity, l2_sensitivity, orders)
     array = check_orders(orders)

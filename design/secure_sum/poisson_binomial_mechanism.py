@@ -61,7 +61,7 @@ LARGEST_SEARCHED_THETA = 0.45
 MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 
 
-def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
+def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1, *, first_cell: bool = False) -> Privacy:
     """Return the privacy of sums of coin tosses, all coordinates together.
 
     ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients. If not
@@ -79,6 +79,8 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
         Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
     dimension : int
         Number of coordinates that a client sends, each of which may be at either extreme.
+    first_cell : bool
+        Field of `extreme_tosses`: whether to return a quick guess, which is no guarantee.
 
     Examples
     --------
@@ -95,7 +97,7 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
 
     accounts: tuple[Account, ...] = (
         pure_account(dimension * largest_toss_loss(trials, theta)),
-        _proven_account(clients, trials, theta, dimension),
+        _proven_account(clients, trials, theta, dimension, first_cell),
         loss_account("pld", by_loss, "replace-one"),
     )
     if not searched:
@@ -104,15 +106,15 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     return Privacy("secure-sum", accounts)
 
 
-def _proven_account(clients: int, trials: int, theta: float, dimension: int) -> Account:
+def _proven_account(clients: int, trials: int, theta: float, dimension: int, first_cell: bool) -> Account:
     """Return the account by Rényi divergences that holds for every configuration of the other clients."""
     halves = hiding_clients(clients, trials, theta)
     by_half = _renyi_account(halves, trials, theta, dimension, "rdp")
-    if all_configurations(clients, trials, theta) or not affordable_cells(clients, trials, theta):
+    if not _has_cells(clients, trials, theta):
         return by_half
 
     def divergences(orders: FloatArray) -> FloatArray:
-        return dimension * _tosses(clients, trials, theta).renyi_divergences(orders)
+        return dimension * _tosses(clients, trials, theta, first_cell).renyi_divergences(orders)
 
     by_cells = renyi_account(lambda: LazyRenyiCurve(divergences, ORDERS), "replace-one")
 
@@ -128,8 +130,8 @@ def _proven_account(clients: int, trials: int, theta: float, dimension: int) -> 
 
 
 @lru_cache(maxsize=4)
-def _tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
-    return extreme_tosses(clients, trials, theta)
+def _tosses(clients: int, trials: int, theta: float, first_cell: bool = False) -> ExtremeTosses:
+    return extreme_tosses(clients, trials, theta, first_cell=first_cell)
 
 
 def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
@@ -290,7 +292,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         check_order(order)
         sums = self.clients, self.trials, self.theta
         at_extremes, by_half = (poisson_binomial_renyi(clients, *sums[1:], [order])[0] for clients in (sums[0], hiding_clients(*sums)))
-        if not all_configurations(*sums) and affordable_cells(*sums):
+        if _has_cells(*sums):
             by_half = min(by_half, _tosses(*sums).renyi_divergences([order])[0])
         return {"rdp": float(at_extremes), "rdp_proven": float(by_half)}
 
@@ -403,10 +405,10 @@ def calibrate_theta(
     def theta_of(ratio: float) -> float:
         return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
-    def largest_ratio(kept: Budget, start: float) -> float:
+    def largest_ratio(start: float, first_cell: bool) -> float:
         return calibrate_parameter(
-            lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, kept),
-            kept,
+            lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, budget, first_cell),
+            budget,
             low=_ratio(SMALLEST_THETA),
             high=_ratio(largest),
             name="theta",
@@ -414,10 +416,10 @@ def calibrate_theta(
             shown=theta_of,
         )
 
-    assumed = _assumed(clients, trials, largest, budget)
-    if assumed is not None and _epsilon(clients, trials, largest, dimension, assumed) > epsilon:
-        first = largest_ratio(assumed, first)
-    return theta_of(largest_ratio(budget, first))
+    # The first cell is mostly the worst cell: its theta then needs a single evaluation of all cells.
+    if _has_cells(clients, trials, largest) and _epsilon(clients, trials, largest, dimension, budget, first_cell=True) > epsilon:
+        first = largest_ratio(first, first_cell=True)
+    return theta_of(largest_ratio(first, first_cell=False))
 
 
 def calibrate_poisson_binomial(
@@ -471,8 +473,8 @@ def calibrate_poisson_binomial(
     size = PoissonBinomialMechanism(ball, clients, 1, LARGEST_SEARCHED_THETA, delta, frame_seed).padded_dimension
 
     def keeps(trials: int, theta: float) -> bool:
-        budgets = (_assumed(clients, trials, theta, budget), budget)
-        return all(_epsilon(clients, trials, theta, size, kept) <= epsilon for kept in budgets if kept is not None)
+        quick = (True, False) if _has_cells(clients, trials, theta) else (False,)
+        return all(_epsilon(clients, trials, theta, size, budget, first_cell) <= epsilon for first_cell in quick)
 
     def largest_theta(trials: int, start: float | None) -> float:
         if keeps(trials, LARGEST_SEARCHED_THETA):
@@ -497,17 +499,12 @@ def calibrate_poisson_binomial(
     return PoissonBinomialMechanism(ball, clients, trials, theta, delta, frame_seed)
 
 
-def _assumed(clients: int, trials: int, theta: float, budget: Budget) -> Budget | None:
-    """Return the budget by the assumed worst case if the proven bound takes much longer, or None.
-
-    Its epsilon is hardly smaller than the proven one.
-    """
-    fast = all_configurations(clients, trials, theta) or not affordable_cells(clients, trials, theta)
-    return None if fast or budget.method not in (None, "rdp") else replace(budget, method="rdp-extremes")
+def _has_cells(clients: int, trials: int, theta: float) -> bool:
+    return not all_configurations(clients, trials, theta) and affordable_cells(clients, trials, theta)
 
 
-def _epsilon(clients: int, trials: int, theta: float, dimension: int, budget: Budget) -> float:
-    privacy = poisson_binomial_privacy(clients, trials, theta, dimension)
+def _epsilon(clients: int, trials: int, theta: float, dimension: int, budget: Budget, first_cell: bool = False) -> float:
+    privacy = poisson_binomial_privacy(clients, trials, theta, dimension, first_cell=first_cell)
     return privacy.epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, account=budget.method)
 
 

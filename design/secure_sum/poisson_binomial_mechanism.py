@@ -61,7 +61,7 @@ LARGEST_SEARCHED_THETA = 0.45
 MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 
 
-def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1, *, first_cell: bool = False) -> Privacy:
+def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
     """Return the privacy of sums of coin tosses, all coordinates together.
 
     ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients. If not
@@ -79,8 +79,6 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
         Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
     dimension : int
         Number of coordinates that a client sends, each of which may be at either extreme.
-    first_cell : bool
-        Field of `extreme_tosses`: whether to return a quick guess, which is no guarantee.
 
     Examples
     --------
@@ -88,6 +86,11 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     >>> round(report.epsilon, 4), round(report.account("rdp-extremes").bound.epsilon, 4)
     (0.3911, 0.3895)
     """
+    return _privacy(clients, trials, theta, dimension, first_cell=False)
+
+
+def _privacy(clients: int, trials: int, theta: float, dimension: int, *, first_cell: bool) -> Privacy:
+    """Return the privacy, or a quick guess by the first cell of configurations, which is no guarantee."""
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     check_sums(clients, trials, theta)
     searched = all_configurations(clients, trials, theta)
@@ -504,7 +507,7 @@ def _has_cells(clients: int, trials: int, theta: float) -> bool:
 
 
 def _epsilon(clients: int, trials: int, theta: float, dimension: int, budget: Budget, first_cell: bool = False) -> float:
-    privacy = poisson_binomial_privacy(clients, trials, theta, dimension, first_cell=first_cell)
+    privacy = _privacy(clients, trials, theta, dimension, first_cell=first_cell)
     return privacy.epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, account=budget.method)
 
 

@@ -146,10 +146,6 @@ def draw(rng: random.Random) -> Arguments:
     share = rng.choice((None, None, rng.uniform(0.05, 1.0)))
     sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]
     rounds = rng.randint(1, 3)
-    if name in ("binomial", "cpsgd") and rng.random() < 0.8:
-        # With a few hundred trials and an unfair coin, cpSGD has no account, and bare binomial noise has no `exact` account of several
-        # rounds.
-        law[name]["probability"], rounds = 0.5, 1
     while len(LAWS[name](**law[name])[0].first) ** rounds > MOST_OUTCOMES:
         rounds -= 1
     return {

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from ...solvers.accounting.sampling import (
 )
 from .privacy import Account, Bound, EpsilonBound, Losses, Privacy
 
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
 NEEDS_DELTA = "delta must be above 0 for this account"
 # Largest number of uses of a privacy loss distribution that a grid composes.
 MOST_COMPOSITIONS = 20_000
@@ -41,13 +38,17 @@ EpsilonByLoss = Callable[[int, float], float | None]
 """Upper bound on epsilon as a function of rounds and delta; None where it is too expensive, or delta too small for it."""
 
 
-class ComposableLoss(Protocol):
-    """A privacy loss distribution, its methods named as dp-accounting's."""
+class LossAtDelta(Protocol):
+    """A privacy loss distribution that states an epsilon, by the name of dp-accounting's method."""
 
     def get_epsilon_for_delta(self, delta: float) -> float:
         """Return the least epsilon with at most this hockey-stick divergence."""
 
-    def self_compose(self, num_times: int, /) -> "PrivacyLossDistribution":
+
+class ComposableLoss(LossAtDelta, Protocol):
+    """A privacy loss distribution, its methods named as dp-accounting's."""
+
+    def self_compose(self, num_times: int, /) -> LossAtDelta:
         """Return the distribution of the sum of independent losses."""
 
 
@@ -243,7 +244,7 @@ def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_befor
     allowed = delta - FOURIER_ERROR * times * composed_before
     if times > MOST_COMPOSITIONS or allowed < delta / 2:
         return None
-    composed = loss.self_compose(times) if times > 1 else loss
+    composed: LossAtDelta = loss.self_compose(times) if times > 1 else loss
     # Epsilon is the logarithm of a ratio that may overflow for losses near 700 and above: epsilon is infinite then.
     with np.errstate(over="ignore"):
         epsilon = float(composed.get_epsilon_for_delta(allowed))

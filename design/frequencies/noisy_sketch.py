@@ -18,7 +18,7 @@ from ...arrays import FloatArray, IntegerArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_tau
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
-from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
+from ...solvers.divergences.skellam_divergence import least_skellam_divergences
 from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
@@ -102,7 +102,7 @@ def skellam_items_privacy(
 
     def curve() -> RenyiCurve:
         orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, skellam_renyi_divergences(variance, float(differing * steps), norm, orders))
+        return RenyiCurve(orders, least_skellam_divergences(variance, float(differing * steps), norm, orders))
 
     def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
         return skellam_near_gaussian_epsilon(variance, norm, differing, delta, rounds, sampled)

@@ -52,7 +52,7 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     --------
     >>> privacy = sketched_tosses_privacy(1000, 1, 0.1, differing_coordinates=64)
     >>> round(privacy.epsilon(1e-5), 4)
-    0.3927
+    0.391
     """
     differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     tosses = _tosses(clients, trials, theta, first_cell)
@@ -79,7 +79,7 @@ def _check_width(sketch: ItemSketch) -> None:
 
 @lru_cache(maxsize=4)
 def _tosses(clients: int, trials: int, theta: float, first_cell: bool) -> ExtremeTosses:
-    return extreme_tosses(clients, trials, theta, first_cell=first_cell)
+    return extreme_tosses(clients, trials, theta, first_cell=first_cell, whole_clients=True)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     >>> sketch = ItemSketch(categories=10_000, rows=5, width=64, signed=False)
     >>> mechanism = SketchedPoissonBinomialFrequencies(sketch, clients=1000, trials=1, theta=0.2, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 1.47543, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    epsilon = 1.46896, delta = 1e-05, replace-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.array([7] * 600 + [20] * 400), np.random.default_rng(0))
     >>> messages.shape, mechanism.decode(mechanism.aggregate(messages), 1000)[[7, 20, 30]].round(1).tolist()
     ((1000, 315), [0.6, 0.4, -0.0])

@@ -15,9 +15,9 @@ from ...arrays import FloatArray
 from ...solvers.accounting.composed_losses import LossPair
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_laplace_loss
-from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
+from ...solvers.accounting.sampling import Sampling, amplified_epsilon
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
+from ...solvers.divergences.laplace_divergence import laplace_loss_grid, laplace_vector_divergences
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ...solvers.numerics.rounding import UNIT
 from ..contracts.accounts import ComposableLoss, composed_loss, loss_account, pure_account, renyi_account, repeated_losses
@@ -172,7 +172,8 @@ def laplace_privacy(
         if rounds * shares == 1:
             # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; the masses are rounded upward.
             return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
-        return composed_loss(unsampled_loss(), rounds * shares, delta)
+        steps = USUAL_LOSSES if shares == 1 else max(FEWEST_LOSSES, math.ceil(epsilon / shares / LOSS_STEP))
+        return composed_loss(laplace_loss_grid(epsilon / shares, steps), rounds * shares, delta)
 
     def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
         return composed_loss(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta) if shares == 1 else None

@@ -10,9 +10,17 @@ import numpy as np
 
 from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_choice, check_integer
 from ...solvers.accounting.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, EpsilonAtDelta, RenyiCurve
 from ...solvers.accounting.sampling import Sampling
-from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_losses, shifted_binomial_renyi
+from ...solvers.divergences.binomial_divergence import (
+    MOST_EXACT_TRIALS,
+    ShiftedBinomialRenyi,
+    VectorSteps,
+    most_shifts,
+    shifted_binomial_losses,
+    shifted_binomial_renyi,
+    vector_binomial_renyi,
+)
 from ...solvers.divergences.cpsgd_theorem import (
     binomial_squared_error,
     binomial_theorem_epsilon,
@@ -31,11 +39,10 @@ from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
 
 # Largest relative distance of a sensitivity from a whole number of steps that counts as rounding.
 WHOLE = 1e-9
-# Largest number of composed uses with a single direction, and with either of two directions per use.
+# Largest number of composed uses, and of uses of which each choice of directions is composed.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
-# Orders of the moments accountant, the largest number of values it sums over, and the probability it neglects as a share of delta.
+# Orders of the moments accountant, and the probability it neglects as a share of delta.
 ORDERS = DEFAULT_ORDERS[:-1:2]
-MOST_VALUES = 4e7
 NEGLECTED = 1e-9
 
 
@@ -217,14 +224,12 @@ class BinomialNoise:
         if self.trials > MOST_EXACT_TRIALS:
             return EpsilonBound.nothing(f"trials must be at most {MOST_EXACT_TRIALS} for the exact account")
         symmetric = self.probability == 0.5
-        if not symmetric and rounds > 1:
-            return EpsilonBound.nothing(
-                "rounds must be 1 for the exact account unless probability is 0.5: each round may shift in another direction"
-            )
-        if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
+        if uses > MOST_USES:
             return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
+        # Each round may shift in another direction, which may depend on earlier sums.
+        adaptive = rounds > 1 or uses > MOST_MIXED_USES
         losses = shifted_binomial_losses(self.trials, self.probability, worst.shift, self._neglected(delta, rounds))
-        epsilon = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
+        epsilon = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta, adaptive=adaptive)
         if epsilon is None:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
         if math.isinf(epsilon):
@@ -235,41 +240,49 @@ class BinomialNoise:
 
     def _neglected(self, delta: float, rounds: int) -> float:
         """Return the negligible probability of one coordinate in one round."""
-        changed = max(1, min(self.dimension, whole_steps(self.l1 / self.scale)))
-        return min(NEGLECTED * delta / (changed * rounds), 0.5)
+        return neglected_mass(max(1, min(self.dimension, whole_steps(self.l1 / self.scale))), delta, rounds)
 
     def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        """Return epsilon by Rényi divergences.
-
-        Divergences of coordinates add up. If the worst vector is not determined, let r_j be the divergence of a shift by j. A vector's
-        divergence is at most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
-        """
+        """Return epsilon by Rényi divergences of the worst vector, or of all vectors (`vector_binomial_renyi`)."""
         worst = self.worst_shift
         total, squares = whole_steps(self.l1 / self.scale), whole_steps((self.l2 / self.scale) ** 2)
         largest = min(whole_steps(self.linf / self.scale), total, math.isqrt(squares))
         changed = min(self.dimension, total)
         if worst.coordinates == 0 or largest == 0:
             return EpsilonBound(0.0)
-        # Rare values end about nine deviations from the mean.
-        values = min(self.trials, 18 * math.sqrt(self.trials * self.probability * (1 - self.probability)) + 100)
-        shifts = [largest] if worst.shift is not None else range(1, largest + 1)
-        if self.trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
-            return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
-        neglected = self._neglected(delta, rounds)
-        shifted = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
-        divergences = np.array([divergence.divergences for divergence in shifted])
-        if worst.coordinates is not None:
-            coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
+        neglected, coordinates = self._neglected(delta, rounds), changed
+        if worst.coordinates is not None and worst.shift is not None:
+            coordinates = worst.coordinates
+            if most_shifts(self.trials, self.probability) < 1:
+                return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
+            single = shifted_binomial_renyi(self.trials, self.probability, worst.shift, ORDERS, neglected)
+            vector = ShiftedBinomialRenyi(coordinates * single.divergences, single.failure)
         else:
-            steps = np.array(list(shifts), dtype=float)[:, None]
-            coordinates = changed
-            bounds = (squares * (divergences / steps**2), total * (divergences / steps), self.dimension * divergences)
-            vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
-        spared = delta - rounds * coordinates * max(divergence.failure for divergence in shifted)
-        if spared <= 0 or not np.isfinite(vector).any():
+            steps = VectorSteps(squares, total, largest)
+            bound = vector_binomial_renyi(self.trials, self.probability, self.dimension, steps, ORDERS, neglected)
+            if bound is None:
+                return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
+            vector = bound
+        best = moments_epsilon(vector, coordinates, delta, rounds)
+        if best is None:
             return EpsilonBound.nothing("trials must be more for the account by Rényi divergences")
-        best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
         return EpsilonBound(best.epsilon, order=best.order, order_at_edge=best.at_edge)
+
+
+def neglected_mass(coordinates: int, delta: float, rounds: int) -> float:
+    """Return the negligible probability of one of the coordinates that differ, in one round."""
+    return min(NEGLECTED * delta / (coordinates * rounds), 0.5)
+
+
+def moments_epsilon(vector: ShiftedBinomialRenyi, coordinates: int, delta: float, rounds: int) -> EpsilonAtDelta | None:
+    """Return epsilon of all rounds by Rényi divergences of a vector, or None for too few trials.
+
+    Failures of all coordinates that differ, in all rounds, are a part of delta.
+    """
+    spared = delta - rounds * coordinates * vector.failure
+    if spared <= 0 or not np.isfinite(vector.divergences).any():
+        return None
+    return RenyiCurve(np.array(ORDERS), vector.divergences).composed(rounds).epsilon(spared)
 
 
 def accounted_binomial(noise: BinomialNoise) -> AccountSubject:

@@ -18,6 +18,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, gaussian_noise_multiplier
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, EpsilonAtDelta, check_delta
 from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.binomial_divergence import VectorSteps, vector_binomial_renyi
 from ...solvers.divergences.cpsgd_theorem import (
     LARGEST_THEOREM_EPSILON,
     MOST_TRIALS,
@@ -49,6 +50,7 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, quantise_k_levels
 from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
 from ..transforms.vector_dithering import row_blocks
+from .binomial_account import ORDERS, moments_epsilon, neglected_mass
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
 from .rounded_secure_sum import CLIENTS
 
@@ -108,7 +110,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     --------
     >>> mechanism = CpsgdMechanism(NormBall(dimension=3, norm=2.0), clients=1000, levels=65, trials=400, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.771762, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    epsilon = 0.758026, delta = 1e-05, replace-one adjacency, secure-sum trust model
     >>> round(mechanism.theorem_epsilon(1e-5), 4), round(mechanism.renyi_epsilon(1e-5).epsilon, 4), mechanism.step
     (1.3684, 0.8058, 0.03125)
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))
@@ -244,7 +246,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         def renyi(delta: float, rounds: int = 1) -> EpsilonBound:
             least = self.renyi_epsilon(delta, rounds)
             if least is None:
-                return EpsilonBound.nothing("probability must be 1/2, and trials more, for Rényi divergences")
+                return EpsilonBound.nothing("trials must be more, or fewer if probability is not 1/2, for Rényi divergences")
             return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge)
 
         def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
@@ -305,13 +307,24 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
         """Return an upper bound on epsilon of all rounds by Rényi divergences.
 
-        The divergences average over the coupled rounding, so no sensitivity can fail (`quantised_divergence`). The result is None if
-        `probability` is not 1/2, or trials are too few.
+        With probability 1/2 the divergences average over the coupled rounding: no sensitivity can fail (`quantised_divergence`). Otherwise
+        they are those of all vectors within the bound on the L2 distance of rounded vectors, which fails with a hundredth of delta
+        (`vector_binomial_renyi`). None if trials are too few, or too many for the latter.
         """
-        if self.probability != 0.5:
+        trials, apart, dimension = self.clients * self.trials, self.distance / self.step, self.padded_dimension
+        if self.probability == 0.5:
+            return quantised_epsilon(trials, dimension, self.levels, apart, delta, rounds)
+        spared = SPARED * check_delta(delta)
+        norm = quantised_l2_bound(dimension, apart, spared / check_integer("rounds", rounds, low=1, high=MOST_ROUNDS))
+        if norm == 0:
             return None
-        trials, apart = self.clients * self.trials, self.distance / self.step
-        return quantised_epsilon(trials, self.padded_dimension, self.levels, apart, delta, rounds)
+        squares, total = math.floor(norm**2 * (1 + SLACK)), math.floor(min(math.sqrt(dimension) * norm, norm**2) * (1 + SLACK))
+        steps, changed = VectorSteps(squares, total, min(math.isqrt(squares), self.levels - 1)), min(dimension, total)
+        if steps.largest == 0:
+            return EpsilonAtDelta(0.0, math.inf, at_edge=False)
+        neglected = neglected_mass(changed, delta, rounds)
+        vector = vector_binomial_renyi(trials, self.probability, dimension, steps, ORDERS, neglected)
+        return None if vector is None else moments_epsilon(vector, changed, delta - spared, rounds)
 
     def gaussian_epsilon(self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None) -> float | None:
         """Return an upper bound on epsilon of all rounds by comparison with Gaussian noise.

@@ -14,7 +14,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
-from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
+from ...solvers.divergences.skellam_divergence import least_skellam_divergences
 from ...solvers.numerics.bisection import bisect
 from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
@@ -65,7 +65,7 @@ def distributed_skellam_privacy(
 
     def curve() -> RenyiCurve:
         orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, skellam_renyi_divergences(variance, l1, l2, orders))
+        return RenyiCurve(orders, least_skellam_divergences(variance, l1, l2, orders))
 
     def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
         return skellam_near_gaussian_epsilon(variance, l2, dimension, delta, rounds, sampled)

@@ -18,7 +18,7 @@ from .pure_privacy import check_orders
 from .renyi_curve import check_delta
 
 if TYPE_CHECKING:
-    from dp_accounting.pld.pld_pmf import DensePLDPmf
+    from dp_accounting.pld.pld_pmf import DensePLDPmf, PLDPmf
 
 # Share of a delta that rounding may hide. Probabilities down to e^-700 are off by 1400 units as exponentials of rounded logarithms, and a
 # pairwise sum of up to 2^24 terms adds 200. The margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
@@ -168,6 +168,11 @@ class ExactPrivacyLoss:
         """
         from dp_accounting.pld.pld_pmf import DensePLDPmf
 
+        probabilities, certain = self.grid_masses(interval, steps)
+        return DensePLDPmf(interval, -steps, probabilities, certain, True)
+
+    def grid_masses(self, interval: float, steps: int) -> tuple[FloatArray, float]:
+        """Return the masses of `on_grid`, and the mass that counts as certain."""
         interval = check_real("interval", interval, low=1e-300, high=1e300)
         steps = check_integer("steps", steps, low=1, high=10**7)
         above = self.losses > steps * interval
@@ -182,7 +187,7 @@ class ExactPrivacyLoss:
             index = (lower + steps).astype(np.intp)
             probabilities += np.bincount(index, masses * (1 - share), 2 * steps + 1)
             probabilities += np.bincount(index + 1, masses * share, 2 * steps + 1)
-        return DensePLDPmf(interval, -steps, probabilities, certain, True)
+        return probabilities, certain
 
     def _by_tangents(self, allowed: float) -> float:
         """Return the epsilon where delta falls just below the allowed delta.
@@ -209,10 +214,14 @@ class ExactPrivacyLoss:
         return self.certain + float((self.masses[above] * -np.expm1(epsilon - self.losses[above])).sum())
 
 
-def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | None, uses: int, delta: float) -> float | None:
+def composed_exact_epsilon(
+    forth: ExactPrivacyLoss, back: ExactPrivacyLoss | None, uses: int, delta: float, *, adaptive: bool = False
+) -> float | None:
     """Return the epsilon of several independent uses of a pair of distributions.
 
-    Each use may go in either direction.
+    Each use may go in either direction. If the direction may depend on the results of earlier uses, the larger hockey-stick divergence of
+    both directions, as a function of epsilon, belongs to a pair that dominates both, also under composition (Zhu, Dong, Wang 2022, *Optimal
+    accounting of differential privacy via characteristic function*, proposition 10 and theorem 10).
 
     Parameters
     ----------
@@ -222,6 +231,8 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
         Number of uses, at least 1.
     delta : float
         Failure probability, above 0 and below 1.
+    adaptive : bool
+        Whether directions may depend on earlier results.
 
     Returns
     -------
@@ -240,8 +251,10 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
         return None
     reach = max(loss_reach(direction, NEGLECTED * delta / uses) for direction in directions)
     interval = reach / STEPS
-    grids = [direction.on_grid(interval, STEPS) for direction in directions]
     truncation = NEGLECTED * delta
+    if adaptive and back is not None:
+        return float(_dominating_masses(forth, back, interval).self_compose(uses, truncation).get_epsilon_for_delta(delta))
+    grids = [direction.on_grid(interval, STEPS) for direction in directions]
     if len(grids) == 1:
         return float(grids[0].self_compose(uses, truncation).get_epsilon_for_delta(delta))
     epsilons = []
@@ -252,11 +265,30 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     return max(epsilons)
 
 
-def loss_reach(loss: ExactPrivacyLoss, mass: float) -> float:
-    """Return a positive loss that is exceeded with at most a given probability.
+def _dominating_masses(forth: ExactPrivacyLoss, back: ExactPrivacyLoss, interval: float) -> "PLDPmf":
+    """Return a distribution of the loss, on a grid, that dominates both directions."""
+    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
-    Values that are not common to both distributions are not counted.
+    deltas = np.maximum(*(_grid_deltas(*direction.grid_masses(interval, STEPS), interval) for direction in (forth, back)))
+    return create_pmf_pessimistic_connect_dots_fixed_gap(interval, -STEPS, STEPS, np.clip(deltas, 0.0, 1.0))
+
+
+def _grid_deltas(masses: FloatArray, certain: float, interval: float) -> FloatArray:
+    """Return the hockey-stick divergence at each loss of a grid.
+
+    Divergences are ``c + sum_(i > k) p_i (1 - e^((k - i) h))``; each follows from the next higher one by positive terms.
     """
+    stays, rises = math.exp(-interval), -math.expm1(-interval)
+    above = certain + np.cumsum(masses[::-1])
+    deltas, delta = [certain], certain
+    for mass in above[:-1].tolist():
+        delta = stays * delta + rises * mass
+        deltas.append(delta)
+    return np.array(deltas[::-1])
+
+
+def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
+    """Return a positive loss that is exceeded with at most a given probability."""
     positive = loss.losses > 0
     losses, masses = loss.losses[positive], loss.masses[positive]
     by_loss = np.argsort(-losses, kind="stable")

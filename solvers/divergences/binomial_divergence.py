@@ -18,7 +18,9 @@ MOST_EXACT_TRIALS = 10**10
 SMALLEST_LOGARITHM = -690.0
 # Distance of the smallest kept logarithm below the logarithm of a rare probability, and the omitted share of that probability.
 RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
-# Number of values computed at a time; a distribution has up to four million values.
+# Rare values end about nine deviations from the mean. Most values of all computed shifts together, and the number of shifts that suffices.
+RARE_DEVIATIONS, MOST_VALUES, ENOUGH_SHIFTS = 18, 550_000, 16
+# Values computed at a time: a distribution has up to four million of them.
 BLOCK = 2**15
 
 
@@ -55,6 +57,21 @@ class ShiftedBinomialRenyi:
 
     divergences: FloatArray
     failure: float
+
+
+@dataclass(frozen=True)
+class VectorSteps:
+    """Largest steps of the difference of two vectors of whole numbers.
+
+    Attributes
+    ----------
+    squares, total, largest : int
+        Sum of squares, sum of absolute values, and largest absolute value.
+    """
+
+    squares: int
+    total: int
+    largest: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +194,69 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     share = np.where(np.isinf(array), 1.0, 1 + 1 / (array - 1))
     divergences = [loss.renyi_divergences(array) - share * math.log1p(-loss.certain) for loss in both]
     return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)
+
+
+def vector_binomial_renyi(
+    trials: int, probability: float, dimension: int, sensitivities: VectorSteps, orders: ArrayLike, neglected: float
+) -> ShiftedBinomialRenyi | None:
+    """Return bounds on the Rényi divergences of vectors of whole steps with binomial noise.
+
+    Divergences of coordinates add up. With r_j the larger divergence of a shift by j in either direction, a vector v has at most
+    ``max_j (r_j / j^2) sum v_i^2``, ``max_j (r_j / j) sum |v_i|``, and ``max_j r_j`` for each coordinate, j up to the largest coordinate.
+    A larger shift reveals more, as binomial noise is log-concave: where shifts are too many, the divergence of the largest of some
+    neighbours stands for all of them.
+
+    Parameters
+    ----------
+    trials, probability
+        Parameters of the noise of one coordinate.
+    dimension : int
+        Number of coordinates.
+    sensitivities : VectorSteps
+        Largest steps of a vector.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1.
+    neglected : float
+        Probability of a coordinate's values that count as failures, as in `shifted_binomial_renyi`.
+
+    Returns
+    -------
+    ShiftedBinomialRenyi or None
+        Divergences of all coordinates, and the failure probability of one coordinate; None if there are too many trials.
+
+    Examples
+    --------
+    >>> bound = vector_binomial_renyi(1000, 0.5, 4, VectorSteps(2, 2, 1), [2.0], 0.0)
+    >>> round(float(bound.divergences[0]), 6)
+    0.008
+    """
+    most = most_shifts(trials, probability)
+    if most < min(sensitivities.largest, ENOUGH_SHIFTS):
+        return None
+    previous, failure, array = 0, 0.0, check_orders(orders)
+    per_square, per_step, largest = np.zeros((3, len(array)))
+    for step in _chosen_shifts(sensitivities.largest, most):
+        shifted = shifted_binomial_renyi(trials, probability, step, array, neglected)
+        smallest, failure = previous + 1, max(failure, shifted.failure)
+        per_square = np.maximum(per_square, shifted.divergences / smallest**2)
+        per_step = np.maximum(per_step, shifted.divergences / smallest)
+        largest, previous = np.maximum(largest, shifted.divergences), step
+    bounds = sensitivities.squares * per_square, sensitivities.total * per_step, dimension * largest
+    return ShiftedBinomialRenyi(np.minimum.reduce(bounds), failure)
+
+
+def most_shifts(trials: int, probability: float) -> int:
+    """Return the largest number of shifts whose divergences are affordable."""
+    values = min(trials, RARE_DEVIATIONS * math.sqrt(trials * probability * (1 - probability)) + 100)
+    return 0 if trials > MOST_EXACT_TRIALS else int(MOST_VALUES / values)
+
+
+def _chosen_shifts(largest: int, most: int) -> list[int]:
+    """Return all shifts up to the largest, or about as many as given: small shifts and a geometric sequence."""
+    if largest <= most:
+        return list(range(1, largest + 1))
+    few = most // 4
+    return [*range(1, few + 1), *np.unique(np.ceil(np.geomspace(few + 1, largest, most - few))).astype(int).tolist()]
 
 
 @lru_cache(maxsize=1)

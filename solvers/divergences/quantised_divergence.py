@@ -326,8 +326,8 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     The bound fails with probability at most delta. Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j
     + 1, on average a_i. The squared distance is on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the
     distance before, from 0 to 1e101. Each square varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``:
-    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The result is an upper bound. `quantised_sensitivity` explains the
-    coupling.
+    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The bound errs upward. `quantised_sensitivity` explains the
+    coupling. Nor does any coordinate move by more than 1, so that the bound is at most R + sqrt(d).
 
     Examples
     --------
@@ -341,4 +341,4 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     root = math.sqrt(dimension)
     deviation = (2 * distance + root) * math.sqrt(-math.log(check_delta(delta)) / 2)
     # The rounding error is below 20 units, as all terms are positive.
-    return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 20 * UNIT)
+    return min(math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation), distance + root) * (1 + 20 * UNIT)

@@ -294,7 +294,8 @@ def test_cpsgd_without_the_theorem_has_its_reason(answer: Answer) -> None:
     assert result["accounts"]["theorem-1"]["reason"].startswith("trials must be at least ")
     assert result["squared_error_gaussian"] > 0
     plain = answer("account", *CPSGD, "--plain", "--probability", 0.25, "--rounds", 3, "--adjacency", "add-or-remove-one")
-    assert (plain["rotated"], plain["bias_bound"], plain["accounts"]["rdp"]["epsilon"]) == (False, 0.0, None)
+    assert (plain["rotated"], plain["bias_bound"]) == (False, 0.0)
+    assert plain["epsilon"] == plain["accounts"]["rdp"]["epsilon"] < plain["accounts"]["near-gaussian"]["epsilon"]
 
 
 def test_poisson_binomial_at_an_order(answer: Answer) -> None:
@@ -302,7 +303,7 @@ def test_poisson_binomial_at_an_order(answer: Answer) -> None:
     assert result["rdp"] == poisson_binomial_renyi(20, 2, 0.25, [8.0])[0]
     assert (result["rdp_proven"], result["worst_case"], result["rdp_order"]) == (result["rdp"], "all configurations", 8.0)
     many = answer("account", *POISSON, "--clients", 1000, "--order", 8, "--delta", 1e-5)
-    assert many["rdp_proven"] > 1.9 * many["rdp"]
+    assert many["rdp"] < many["rdp_proven"] < 1.01 * many["rdp"]
     assert many["epsilon"] == many["accounts"]["rdp"]["epsilon"] > many["accounts"]["rdp-extremes"]["epsilon"]
 
 

@@ -38,7 +38,8 @@ def test_the_target_is_met_from_below(calibrate: Calibrate, choice: ItemSketchCh
     deviation = math.sqrt(calibrated.clients * calibrated.item_variance / calibrated.sketch.noise_share)
     epsilon = gaussian_epsilon(deviation / math.sqrt(distance), 1e-4)
     if calibrate is not calibrate_sketched_tosses:
-        assert 1.75 < epsilon <= 2.0 + 1e-6
+        # Little Skellam noise hides slightly better than as much Gaussian noise.
+        assert 1.75 < epsilon <= (2.1 if calibrate is calibrate_skellam_frequencies else 2.0 + 1e-6)
 
 
 @pytest.mark.parametrize("calibrate", KINDS)

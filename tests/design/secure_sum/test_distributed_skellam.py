@@ -19,7 +19,7 @@ from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMe
 from quietbits.design.transforms.rotation import ROTATIONS, RandomisedHadamard
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from quietbits.solvers.divergences.discrete_gaussian_divergence import rounded_norm
-from quietbits.solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail
+from quietbits.solvers.divergences.skellam_divergence import least_skellam_divergences, skellam_tail
 
 DELTA = 1e-5
 MECHANISM = DistributedSkellamMechanism(NormBall(5, 2.0, 10.0), clients=4, bits=16, granularity=1.0, local_variance=0.3, delta=DELTA)
@@ -137,13 +137,13 @@ def divergences_of(mechanism: DistributedSkellamMechanism, orders: np.ndarray) -
     squared = radius**2 + dimension / 4 + radius + math.sqrt(dimension) / 2
     vectors = 2 if mechanism.adjacency == "replace-one" else 1
     l1, l2 = vectors * min(math.sqrt(dimension * squared), squared), vectors * math.sqrt(squared)
-    return skellam_renyi_divergences(mechanism.clients * mechanism.local_variance / mechanism.granularity**2, l1, l2, orders)
+    return least_skellam_divergences(mechanism.clients * mechanism.local_variance / mechanism.granularity**2, l1, l2, orders)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 # For short vectors, the squared norm is the smaller bound on the L1 norm.
 @pytest.mark.parametrize(("clip_norm", "local_variance"), [(50.0, 900.0), (0.5, 0.09)])
-def test_the_account_is_made_of_the_published_divergences(adjacency: str, clip_norm: float, local_variance: float) -> None:
+def test_the_account_is_made_of_the_least_divergences(adjacency: str, clip_norm: float, local_variance: float) -> None:
     mechanism = made(clients=100, ball=NormBall(100, 2.0, clip_norm), local_variance=local_variance, adjacency=adjacency)
     orders = np.array(DEFAULT_ORDERS[:-1])
     expected = RenyiCurve(orders, divergences_of(mechanism, orders)).composed(3).epsilon(DELTA).epsilon

@@ -20,6 +20,7 @@ from quietbits.design.noise.random_words import WordSource, seeded_words
 from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, poisson_binomial_privacy
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
+from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 
 DELTA = 1e-5
@@ -195,21 +196,27 @@ def test_chunks_add_up_and_sums_are_those_of_the_counts() -> None:
     np.testing.assert_array_equal(mechanism.decode(parts, 40), mechanism.decode(whole, 40))
 
 
-def test_where_not_all_configurations_are_computed_half_the_others_are_counted_on() -> None:
+def test_where_not_all_configurations_are_computed_cells_bound_them() -> None:
     few, many = (poisson_binomial_privacy(clients, 4, 0.1, dimension=16) for clients in (20, 1000))
     assert [account.name for account in few.accounts] == ["pure", "rdp", "pld"]
     assert [account.name for account in many.accounts] == ["pure", "rdp", "pld", "rdp-extremes"]
     report = many.report(1e-5, rounds=3)
-    orders = np.array([1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 63.0])
-    for clients, name in ((1000, "rdp-extremes"), (500, "rdp")):
-        divergences = poisson_binomial_pairs(clients, 4, 0.1).renyi_divergences(orders)
+    orders = np.array([1.5, 2.0, 4.0, 8.0, 16.0, 23.0, 32.0, 63.0])
+    at_extremes, by_half = (poisson_binomial_pairs(clients, 4, 0.1).renyi_divergences(orders) for clients in (1000, 500))
+    for divergences, name in ((at_extremes, "rdp-extremes"), (extreme_tosses(1000, 4, 0.1).renyi_divergences(orders), "rdp")):
         result = RenyiCurve(orders, 3 * 16 * divergences).epsilon(1e-5).epsilon
         assert result * 0.95 < report.account(name).bound.epsilon <= result
-    # The proven divergences are about twice as large.
-    assert 1.4 < report.epsilon / report.epsilon_by("rdp-extremes") < 2
+    # Half of the other clients prove divergences that are about twice as large.
+    assert 1 < report.epsilon / report.epsilon_by("rdp-extremes") < 1.01
+    assert RenyiCurve(orders, 3 * 16 * by_half).epsilon(1e-5).epsilon > 1.4 * report.epsilon
     assert report.best is not None
     assert report.best.name == "rdp"
     assert not many.account("rdp-extremes").is_guarantee
+    proven = many.account("rdp").curve
+    assert proven is not None
+    np.testing.assert_array_less(
+        proven().divergences[:20], 16 * 1.02 * poisson_binomial_pairs(1000, 4, 0.1).renyi_divergences(proven().orders[:20])
+    )
     assert many.account("rdp-extremes").assumes == "all other clients at the same extreme hide a client the least"
 
 

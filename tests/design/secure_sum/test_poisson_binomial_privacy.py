@@ -4,6 +4,7 @@ Points under test: the proven bound against every configuration of the other cli
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from quietbits.design.secure_sum import poisson_binomial_mechanism
 from quietbits.design.secure_sum.poisson_binomial_mechanism import hiding_clients, poisson_binomial_privacy
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
+from quietbits.solvers.divergences.extreme_tosses import affordable_cells
 from quietbits.solvers.divergences.poisson_binomial_divergence import (
     SMALLEST_WINDOW,
     poisson_binomial_pairs,
@@ -47,7 +49,7 @@ def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: floa
     assert [hiding_clients(many, 4, 0.1) for many in (1000, 1001)] == [500, 501]
 
 
-def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
+def test_half_of_the_others_have_about_twice_a_small_divergence() -> None:
     orders = [1.1, 2.0, 16.0]
     ratio = poisson_binomial_renyi(hiding_clients(1000, 4, 0.1), 4, 0.1, orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
     np.testing.assert_allclose(ratio, 2.0, rtol=0.02)
@@ -89,3 +91,33 @@ def test_orders_that_no_window_is_wide_enough_for_have_a_bound_all_the_same() ->
     assert account.curve(None).epsilon(1e-5).epsilon == account.bound(1e-5, 1, None).epsilon == expected.epsilon(1e-5).epsilon
     # Epsilon is at most one percent below the largest loss.
     assert 0.99 * trials * math.log(0.999 / 0.001) < expected.epsilon(1e-5).epsilon < trials * math.log(0.999 / 0.001)
+
+
+@pytest.mark.parametrize(
+    ("clients", "trials", "theta", "dimension"), [(65, 2, 0.2, 8), (1000, 4, 0.1, 16), (10**6, 1, 0.25, 16), (100, 256, 0.2, 2)]
+)
+def test_no_epsilon_is_above_that_of_half_of_the_others(clients: int, trials: int, theta: float, dimension: int) -> None:
+    halves = hiding_clients(clients, trials, theta)
+    curve = RenyiCurve(
+        np.array(poisson_binomial_mechanism.ORDERS),
+        dimension * poisson_binomial_renyi(halves, trials, theta, poisson_binomial_mechanism.ORDERS),
+    )
+    privacy = poisson_binomial_privacy(clients, trials, theta, dimension)
+    epsilons = [privacy.report(1e-6, rounds=rounds) for rounds in (1, 2, 10, 1000)]
+    for rounds, report in zip((1, 2, 10, 1000), epsilons, strict=True):
+        assert report.epsilon_by("rdp") <= curve.composed(rounds).epsilon(1e-6).epsilon * (1 + 1e-9)
+    assert all(fewer.epsilon < more.epsilon for fewer, more in pairwise(epsilons))
+
+
+def test_one_client_more_does_not_raise_epsilon() -> None:
+    # All configurations of 64 clients are computed; the bound for 65 clients holds by cells.
+    epsilons = [poisson_binomial_privacy(clients, 2, 0.2, dimension=8).epsilon(1e-5) for clients in range(60, 72)]
+    assert all(more <= fewer * 1.001 for fewer, more in pairwise(epsilons))
+    assert epsilons[5] == pytest.approx(1.936, abs=1e-3)
+
+
+def test_too_many_coins_for_cells_have_the_bound_by_half_of_the_others() -> None:
+    clients, trials, theta = 10**7, 1, 0.3
+    assert not affordable_cells(clients, trials, theta)
+    report = poisson_binomial_privacy(clients, trials, theta).report(1e-6)
+    assert 1.4 < report.epsilon_by("rdp") / report.epsilon_by("rdp-extremes") < 1.5

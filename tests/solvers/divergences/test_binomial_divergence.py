@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 
 from quietbits.solvers.divergences import binomial_divergence
 from quietbits.solvers.divergences.binomial_divergence import (
+    VectorSteps,
     binomial_window,
     shifted_binomial_delta,
     shifted_binomial_epsilon,
     shifted_binomial_losses,
     shifted_binomial_renyi,
+    vector_binomial_renyi,
 )
 
 CASES = [(10, Fraction(1, 2), 1), (60, Fraction(1, 4), 2), (200, Fraction(7, 8), 5)]
@@ -129,3 +132,43 @@ def test_a_shift_beyond_the_support_is_certain_in_both_directions() -> None:
     renyi = shifted_binomial_renyi(4, 0.3, 5, [2.0, 8.0], 0.0)
     assert renyi.failure == 1.0
     assert np.all(np.isinf(renyi.divergences))
+
+
+@pytest.mark.parametrize(
+    ("probability", "dimension", "steps"), [(0.3, 3, VectorSteps(6, 4, 2)), (0.1, 2, VectorSteps(18, 6, 4)), (0.5, 4, VectorSteps(5, 5, 2))]
+)
+def test_every_vector_within_its_steps_is_below_the_bound(probability: float, dimension: int, steps: VectorSteps) -> None:
+    # The test enumerates all vectors, in all directions of their coordinates.
+    orders = [1.3, 2.0, 6.0]
+    bound = vector_binomial_renyi(300, probability, dimension, steps, orders, 0.0)
+    assert bound is not None
+    worst = np.zeros(len(orders))
+    for vector in product(range(steps.largest + 1), repeat=dimension):
+        if sum(vector) <= steps.total and sum(step**2 for step in vector) <= steps.squares:
+            each = [shifted_binomial_renyi(300, probability, step, orders, 0.0).divergences for step in vector if step]
+            worst = np.maximum(worst, np.sum(each, axis=0) if each else 0.0)
+    assert (worst <= bound.divergences * (1 + 1e-12)).all()
+    assert (bound.divergences <= 1.5 * worst).all()
+
+
+def test_fewer_shifts_bound_all_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
+    orders, steps = [1.5, 3.0, 20.0], VectorSteps(5000, 4000, 60)
+    every = vector_binomial_renyi(10**5, 0.2, 50, steps, orders, 1e-12)
+    monkeypatch.setattr(binomial_divergence, "MOST_VALUES", 20 * 18 * 130)
+    few = vector_binomial_renyi(10**5, 0.2, 50, steps, orders, 1e-12)
+    assert every is not None
+    assert few is not None
+    assert (every.divergences <= few.divergences).all()
+    assert (few.divergences <= 1.5 * every.divergences).all()
+    assert few.failure == every.failure
+    monkeypatch.setattr(binomial_divergence, "MOST_VALUES", 18 * 130)
+    assert vector_binomial_renyi(10**5, 0.2, 50, steps, orders, 1e-12) is None
+    assert binomial_divergence.most_shifts(10**11, 0.5) == 0
+
+
+@pytest.mark.parametrize(("largest", "most"), [(5, 16), (16, 16), (17, 16), (500, 16), (10**6, 40)])
+def test_chosen_shifts_rise_from_one_to_the_largest(largest: int, most: int) -> None:
+    shifts = binomial_divergence._chosen_shifts(largest, most)
+    assert (shifts[0], shifts[-1]) == (1, largest)
+    assert shifts == sorted(set(shifts))
+    assert len(shifts) <= most + 1

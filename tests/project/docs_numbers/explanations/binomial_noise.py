@@ -47,3 +47,14 @@ def near_gaussian_cost() -> float:
 def renyi_cost() -> float:
     """Return the excess of epsilon by Rényi divergences over that of Gaussian noise, in percent."""
     return 100 * (fair_noise(65_536, "rdp") / gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5) - 1)
+
+
+@cache
+def _uneven() -> quietbits.AccountReport:
+    noise = {"trials": 10**6, "probability": 0.1, "scale": 1.0, "dimension": 1, "l1": 1.0, "l2": 1.0, "linf": 1.0}
+    return quietbits.account("binomial", delta=1e-6, rounds=10, **noise)
+
+
+def uneven(account: str) -> float:
+    """Return epsilon of ten rounds of a million trials with the probability 0.1."""
+    return _uneven().epsilon_by(account)

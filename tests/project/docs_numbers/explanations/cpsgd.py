@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import cache
 
 import quietbits
 from quietbits import InfeasibleError
@@ -55,3 +56,13 @@ def calibrated_rows() -> Iterator[list[str]]:
             except InfeasibleError as error:
                 cells.append("needs " + str(error).partition("bits must be at least ")[2].partition(" ")[0] + " bits")
         yield [str(bits), *cells]
+
+
+@cache
+def _uneven() -> quietbits.AccountReport:
+    return quietbits.account("cpsgd", clients=1000, dimension=64, clip=1.0, levels=64, trials=4000, probability=0.1, delta=1e-6)
+
+
+def uneven(account: str) -> float:
+    """Return epsilon of trials with the probability 0.1."""
+    return _uneven().epsilon_by(account)

@@ -5,7 +5,7 @@ from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_bi
 
 
 def cells_cost(clients: int, theta: float = 0.05) -> float:
-    """Return the excess, in percent, of the 64-cell bound over the divergence at one extreme.
+    """Return the excess, in percent, of the bound by cells over the divergence at one extreme.
 
     The divergence is of order 2, with all other clients at the same extreme.
     """

@@ -15,7 +15,7 @@ from ...arrays import FloatArray
 from ...solvers.accounting.composed_losses import LossPair
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_laplace_loss
-from ...solvers.accounting.sampling import Sampling, amplified_epsilon
+from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.laplace_divergence import laplace_loss_grid, laplace_vector_divergences
 from ...solvers.divergences.vector_composition import LARGEST_NORM

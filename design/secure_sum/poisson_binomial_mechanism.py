@@ -129,7 +129,7 @@ def _proven_account(clients: int, trials: int, theta: float, dimension: int, fir
         of_halves = dimension * np.array(_divergences(halves, trials, theta, widest)[0])
         return RenyiCurve(orders, np.minimum(of_halves, divergences(orders)))
 
-    return Account("rdp", "replace-one", bound, curve=curve)
+    return Account("rdp", "replace-one", bound, curve=renyi_account(curve, "replace-one").curve)
 
 
 @lru_cache(maxsize=4)

@@ -287,7 +287,7 @@ def _grid_deltas(masses: FloatArray, certain: float, interval: float) -> FloatAr
     return np.array(deltas[::-1])
 
 
-def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
+def loss_reach(loss: ExactPrivacyLoss, mass: float) -> float:
     """Return a positive loss that is exceeded with at most a given probability."""
     positive = loss.losses > 0
     losses, masses = loss.losses[positive], loss.masses[positive]

@@ -43,6 +43,10 @@ COARSE_TOLERANCE, SMALL_SPREAD = 1e-4, 0.5
 # and by the second if it fell by less.
 FAR_OFF, NEAR_BY = 0.5, 0.9
 
+# Most simplex steps of a solve of the master program, per row. Solves need 15 at most, unless primal simplex cycles: at epsilon 20 a solve
+# for the largest variance once took 600,000 steps. Another method then solves the program from scratch.
+STEPS_PER_ROW = 100
+
 # If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
 # then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
 LEAST_SPREAD = 0.02
@@ -434,6 +438,7 @@ class RestrictedMaster:
             self._highs.addRow(right_hand_side, right_hand_side, 0, np.empty(0, dtype=np.int32), np.empty(0))
         for _ in range(self._rows - self._prices):
             self._highs.addRow(0.0, highspy.kHighsInf, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        self._highs.setOptionValue("simplex_iteration_limit", STEPS_PER_ROW * self._rows)
         identity = np.eye(self._rows)
         self._add_columns(np.zeros(2 * self._rows), np.concatenate([identity, -identity]))
         self._first_ray = 2 * self._rows

@@ -45,6 +45,8 @@ WORTHWHILE = 1e-3
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # After a wide search's descents, letters of ends of the same optimum differ by at most this share of their width.
 WIDE_LETTERS = 0.002
+# A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
+MET = 1e-6
 # Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
 # reliably. The outermost letters are drawn in at the end.
 SEARCH_SLACK = 1e-5
@@ -137,6 +139,14 @@ def solve_letters(
     ConvergenceError
         If every start fails; the message gives each reason.
     """
+    program = problem.program()
+    met = _met(problem, origin)
+    if met > 0:
+        with suppress(ConvergenceError, InfeasibleError):
+            alphabet = _randomised_response(problem)
+            solution = program.solve(alphabet)
+            if solution.value <= met:
+                return SearchedTable(solution.probabilities, alphabet, solution.value, 1, (), program.on_its_own())
     from joblib import Parallel
 
     with Parallel(n_jobs=workers, prefer="threads") as parallel:
@@ -146,7 +156,6 @@ def solve_letters(
             failures = [end.failure for end in ends if end.failure]
         else:
             ends, made, failures = _searched(parallel, problem, origin, starts, rng, effort)
-    program = problem.program()
     best: SearchedTable | None = None
     candidates = [(letters, end) for end in _lowest(ends)[:POLISHED] for letters in (_drawn_in(end.alphabet, problem), end.alphabet)]
     for alphabet, end in [*candidates, (_randomised_response(problem), None)]:
@@ -173,7 +182,7 @@ def _searched(
     failures: list[str] = []
     for wide in _wide_problems(problem) if few else _wide_problems(problem)[:1]:
         random = starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng)
-        ends, tried = _wide_search(parallel, wide, [*begins, *random, *(end.alphabet for end in followed)], 4 if few else 0)
+        ends, tried = _wide_search(parallel, wide, [*begins, *random, *(end.alphabet for end in followed)], 4 if few else 0, _met(wide, bound))
         made += tried
         failures += [end.failure for end in ends if end.failure]
         best = _best(ends, 1 if effort == "quick" else POLISHED)
@@ -206,16 +215,27 @@ def _wide_problems(problem: LetterProblem) -> list[LetterProblem]:
     return [problem.coarser(grid) for grid in sorted(grids)]
 
 
-def _wide_search(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], rounds: int) -> tuple[list[_End], int]:
+def _met(problem: LetterProblem, origin: StaircaseBound | SearchedTable) -> float:
+    """Return the value at which a table of the problem cannot improve any more; 0 if the origin has no bound for the problem's grid."""
+    if isinstance(origin, SearchedTable) or len(origin.duals.normalisation) != problem.inputs_count:
+        return 0.0
+    return origin.lower_bound * (1 + MET)
+
+
+def _wide_search(
+    parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], rounds: int, met: float
+) -> tuple[list[_End], int]:
     """Descend from letters and from perturbed ends; return ends and the number of starts.
 
-    Perturbations of the best ends stop when they no longer help.
+    Perturbations of the best ends stop when they no longer help, or when an end's value is at most `met`.
     """
     ends = _descend_all(parallel, problem, begins)
     made = len(begins)
     count = PERTURBED if problem.inputs_count < 4 * problem.letters else PERTURBED_OF_CLOSE
     tried: list[_End] = []
     for _ in range(rounds):
+        if min(end.value for end in ends) <= met:
+            break
         # Perturbations of an optimum that was perturbed before would end at the same places.
         fresh = [end for end in _best(ends, count) if not _is_one_of(end, tried)]
         tried += fresh

@@ -45,7 +45,7 @@ FAR_OFF, NEAR_BY = 0.5, 0.9
 
 # Most simplex steps of a solve of the master program, per row. Solves need 15 at most, unless primal simplex cycles: at epsilon 20 a solve
 # for the largest variance once took 600,000 steps. Another method then solves the program from scratch.
-STEPS_PER_ROW = 100
+STEPS_PER_ROW = 40
 
 # If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
 # then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.

@@ -39,9 +39,9 @@ TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 # a wider gap holds nothing.
 COARSE_TOLERANCE, SMALL_SPREAD = 1e-4, 0.5
 
-# The box of dual values shrinks by the first factor if the bound fell by more than three times the gain that the master program predicted,
-# and by the second if it fell by less.
-FAR_OFF, NEAR_BY = 0.5, 0.9
+# The box of dual values shrinks by this factor if the bound falls. For small spreads it shrinks by the second if the bound fell by more than
+# three times the gain that the master program predicted, and by the third if it fell by less.
+SHRINK, FAR_OFF, NEAR_BY = 0.7, 0.5, 0.9
 
 # Most simplex steps of a solve of the master program, per row. Solves need 15 at most, unless primal simplex cycles: at epsilon 20 a solve
 # for the largest variance once took 600,000 steps. Another method then solves the program from scratch.
@@ -260,7 +260,7 @@ def _refine(
         space = dual_space(count, symmetric, knots, unit)
         # Only the last grid must be solved to the end.
         sought = tolerance if bits == bits_in else max(tolerance, COARSE_TOLERANCE * unit**2)
-        level = _solve_level(grid, weights, space, level, sought, rounds)
+        level = _solve_level(grid, weights, space, level, sought, rounds, unit)
     assert level is not None  # noqa: S101 - bits_in is at least one
     return level
 
@@ -272,8 +272,9 @@ def _solve_level(
     coarse: _Level | None,
     tolerance: float,
     rounds: tuple[int, int],
+    spread: float,
 ) -> _Level:
-    """Solve on a grid, from the dual values and the rays of the grid with half the inputs."""
+    """Solve on a grid, from the dual values and the rays of the grid with half the inputs; `spread` as in `dual_space`."""
     count = len(space.even)
     inputs = np.linspace(0.0, 1.0, count)
     typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
@@ -306,7 +307,7 @@ def _solve_level(
             best = bounded
             width *= 2 if optimum.sides_touched else 1
         else:
-            width *= FAR_OFF if gained < -3 * predicted else NEAR_BY
+            width *= SHRINK if spread == 1 else FAR_OFF if gained < -3 * predicted else NEAR_BY
         if value < np.inf and value - best.bound <= tolerance * value:
             break
         if optimum.sides_touched and optimum.value - best.bound <= tolerance * abs(optimum.value):

@@ -39,8 +39,8 @@ TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 # a wider gap holds nothing.
 COARSE_TOLERANCE, SMALL_SPREAD = 1e-4, 0.5
 
-# The box of dual values shrinks by this factor if the bound falls. For small spreads it shrinks by the second if the bound fell by more than
-# three times the gain that the master program predicted, and by the third if it fell by less.
+# The box of dual values shrinks by this factor if the bound falls. For small spreads it shrinks by the second if the bound fell by more
+# than three times the gain that the master program predicted, and by the third if it fell by less.
 SHRINK, FAR_OFF, NEAR_BY = 0.7, 0.5, 0.9
 
 # Most simplex steps of a solve of the master program, per row. Solves need 15 at most, unless primal simplex cycles: at epsilon 20 a solve

@@ -15,6 +15,10 @@ import numpy as np
 from ...arrays import FloatArray
 from .privacy_constraint import RatioConstraint
 
+# A vertex this close to its piece (share of 1 plus the letter's size) may lie in it: rounding errors move vertices and ends of pieces by
+# less, as their squares are of the order of the rounding errors of violations.
+NEAR_PIECE = 1e-6
+
 
 @dataclass(frozen=True)
 class DualValues:
@@ -159,7 +163,7 @@ def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
 
 
 def _walk_pieces(quadratics: FloatArray, log_step: float) -> FloatArray:
-    """Return the maximiser of every piece of F_0.
+    """Return every local maximiser of F_0.
 
     The recursion is F_i = w_i + max(e^step F_{i+1}, e^-step F_{i+1}).
     """
@@ -180,7 +184,21 @@ def _walk_pieces(quadratics: FloatArray, log_step: float) -> FloatArray:
         edges = np.append(lefts, np.inf)
         rises = _values(pieces, _inner_points(edges)) > 0
         pieces = pieces * np.where(rises, up, down) + quadratics[:, i : i + 1]
-    return _vertices(edges, pieces)
+    return _peaks(edges, pieces)
+
+
+def _peaks(edges: FloatArray, quadratics: FloatArray) -> FloatArray:
+    """Return the vertices that lie in their pieces, or near enough that rounding may have moved them out, clipped to the pieces.
+
+    On a piece whose vertex lies elsewhere the function is monotone. Its kinks are convex, so that no local maximum lies at an end.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vertices = -quadratics[1] / (2 * quadratics[2])
+    clipped = np.clip(vertices, edges[:-1], edges[1:])
+    near = np.abs(vertices - clipped) <= NEAR_PIECE * (1 + np.abs(clipped))
+    peaks: FloatArray = clipped[near & np.isfinite(clipped)]
+    # Without any input weight the function is piecewise linear and has no vertices.
+    return peaks if len(peaks) else _vertices(edges, quadratics)
 
 
 def _inner_points(edges: FloatArray) -> FloatArray:

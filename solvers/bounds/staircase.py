@@ -35,8 +35,21 @@ KNOTS = 64
 # converge; a bound holds wherever its search stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
-# Smallest log ratio over the whole grid. With a smaller log ratio, local privacy, which metric privacy implies, bounds metric privacy. The
-# bound is then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
+# Largest relative gap of a coarse grid from which the next grid starts. If the whole grid spreads over less log ratio than SMALL_SPREAD,
+# good tables differ in variance only by a share of the order of that log ratio's square, and the gap must be this share of it: a start with
+# a wider gap holds nothing.
+COARSE_TOLERANCE, SMALL_SPREAD = 1e-4, 0.5
+
+# The box of dual values shrinks by this factor if the bound falls. For small spreads it shrinks by the second if the bound fell by more
+# than three times the gain that the master program predicted, and by the third if it fell by less.
+SHRINK, FAR_OFF, NEAR_BY = 0.7, 0.5, 0.9
+
+# Most simplex steps of a solve of the master program, per row. Solves need 15 at most, unless primal simplex cycles: at epsilon 20 a solve
+# for the largest variance once took 600,000 steps. Another method then solves the program from scratch.
+STEPS_PER_ROW = 40
+
+# If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
+# then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
 LEAST_SPREAD = 0.02
 
 
@@ -103,11 +116,12 @@ class DualSpace:
         Size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
         Matrices from coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x
-        where symmetry is imposed. The transposed matrices gather a table's constraints into the rows of the master program. The coordinates
-        are the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an
-        atom, a price on the outermost input, and the other a dipole, a price on the difference of the two.
-    to_coordinates : ndarray of shape (coordinates, coordinates)
-        Matrix from prices at the chosen inputs to coordinates.
+        where symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are
+        the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
+        price on the outermost input, and the other a dipole, a price on the difference of the two. With symmetry and a small spread, all
+        coordinates are larger, and the coordinates of `even` have the sum zero, except for the last, a price on every input.
+    to_even, to_odd : ndarray of shape (coordinates, coordinates)
+        Matrices from prices at the chosen inputs to coordinates.
     """
 
     chosen: NDArray[np.intp]
@@ -115,23 +129,23 @@ class DualSpace:
     weight_units: FloatArray
     even: FloatArray
     odd: FloatArray
-    to_coordinates: FloatArray
+    to_even: FloatArray
+    to_odd: FloatArray
 
-    def coordinates(self, prices: FloatArray) -> FloatArray:
-        """Return the coordinates of this space's prices that agree with the given prices.
+    def coordinates(self, duals: DualValues) -> tuple[FloatArray, FloatArray]:
+        """Return the coordinates of this space's normalisation and unbiasedness prices that agree with given values.
 
         The agreement is at the chosen inputs.
         """
-        return self.to_coordinates @ prices[self.chosen]
+        return self.to_even @ duals.normalisation[self.chosen], self.to_odd @ duals.unbiasedness[self.chosen]
 
     def project(self, duals: DualValues) -> DualValues:
         """Return the dual values of this space that agree with given values.
 
         The agreement is at the chosen inputs; input weights stay as they are.
         """
-        return DualValues(
-            self.even @ self.coordinates(duals.normalisation), self.odd @ self.coordinates(duals.unbiasedness), duals.input_weights
-        )
+        even, odd = self.coordinates(duals)
+        return DualValues(self.even @ even, self.odd @ odd, duals.input_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,16 +250,18 @@ def _refine(
     rounds: tuple[int, int],
 ) -> _Level:
     """Solve on grids of 2, 4, 8, ... inputs, each from the solution of the previous grid."""
-    spread = constraint.log_ratio * (2**bits_in - 1)
+    neighbours_only = constraint.neighbours_only
+    spread = constraint.log_ratio * (2**bits_in - 1 if neighbours_only else 1)
+    unit = spread if symmetric and spread < SMALL_SPREAD else 1.0
     level: _Level | None = None
     for bits in range(1, bits_in + 1):
         count = 2**bits
-        grid = RatioConstraint(spread / (count - 1), True) if constraint.neighbours_only else constraint
+        grid = RatioConstraint(spread / (count - 1), True) if neighbours_only else constraint
         weights = None if input_weights is None else input_weights.reshape(count, -1).sum(axis=1)
-        space = dual_space(count, symmetric, knots)
+        space = dual_space(count, symmetric, knots, unit)
         # Only the last grid must be solved to the end.
-        sought = tolerance if bits == bits_in else max(tolerance, 1e-4)
-        level = _solve_level(grid, weights, space, level, sought, rounds)
+        sought = tolerance if bits == bits_in else max(tolerance, COARSE_TOLERANCE * unit**2)
+        level = _solve_level(grid, weights, space, level, sought, rounds, unit)
     assert level is not None  # noqa: S101 - bits_in is at least one
     return level
 
@@ -257,8 +273,9 @@ def _solve_level(
     coarse: _Level | None,
     tolerance: float,
     rounds: tuple[int, int],
+    spread: float,
 ) -> _Level:
-    """Solve on a grid, from the dual values and the rays of the grid with half the inputs."""
+    """Solve on a grid, from the dual values and the rays of the grid with half the inputs; `spread` as in `dual_space`."""
     count = len(space.even)
     inputs = np.linspace(0.0, 1.0, count)
     typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
@@ -286,11 +303,12 @@ def _solve_level(
             masses = optimum.masses
         if optimum.sides_touched == 0:
             value = optimum.value
-        if bounded.bound > best.bound:
+        predicted, gained = optimum.value - best.bound, bounded.bound - best.bound
+        if gained > 0:
             best = bounded
             width *= 2 if optimum.sides_touched else 1
         else:
-            width *= 0.7
+            width *= SHRINK if spread == 1 else FAR_OFF if gained < -3 * predicted else NEAR_BY
         if value < np.inf and value - best.bound <= tolerance * value:
             break
         if optimum.sides_touched and optimum.value - best.bound <= tolerance * abs(optimum.value):
@@ -422,6 +440,7 @@ class RestrictedMaster:
             self._highs.addRow(right_hand_side, right_hand_side, 0, np.empty(0, dtype=np.int32), np.empty(0))
         for _ in range(self._rows - self._prices):
             self._highs.addRow(0.0, highspy.kHighsInf, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        self._highs.setOptionValue("simplex_iteration_limit", STEPS_PER_ROW * self._rows)
         identity = np.eye(self._rows)
         self._add_columns(np.zeros(2 * self._rows), np.concatenate([identity, -identity]))
         self._first_ray = 2 * self._rows
@@ -450,7 +469,8 @@ class RestrictedMaster:
     def solve(self, centre: DualValues, width: float) -> MasterSolution:
         """Solve for the masses, with dual values at most `width` units (of `scale`) from `centre`."""
         space = self.space
-        middle = np.concatenate([space.coordinates(centre.normalisation), space.coordinates(centre.unbiasedness) * self.reach]) / self.scale
+        even, odd = space.coordinates(centre)
+        middle = np.concatenate([even, odd * self.reach]) / self.scale
         widths = np.full(self._prices, width)
         if self.input_weights is None:
             middle = np.concatenate([middle, centre.input_weights[space.chosen]])
@@ -489,7 +509,7 @@ class RestrictedMaster:
         )
 
 
-def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
+def dual_space(inputs: int, symmetric: bool, knots: int | None, spread: float = 1.0) -> DualSpace:
     """Return the dual values on a grid that are symmetric, piecewise linear, both or neither.
 
     Parameters
@@ -500,7 +520,10 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
         Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so the restriction loses nothing.
     knots : int or None
         Largest number of knots of the piecewise linear functions; None for a knot per input. The two inputs next to each end are always
-        knots: optimal duals have an atom and a dipole at these inputs, and are smooth between the ends.
+        knots: optimal duals have an atom and a dipole there, and are smooth between.
+    spread : float
+        Largest log ratio over the grid, if it is small and there is symmetry. Columns of a table differ little between inputs then, and all
+        prices other than a price on every input are of the order of 1 over the spread. 1 otherwise.
     """
     half = inputs // 2
     lower = np.arange(half)
@@ -522,4 +545,16 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
             prices[inner, inner] = inputs**2
             prices[outer, inner] = -(inputs**2)
             weight_units[outer] = 1.0
-    return DualSpace(chosen, hats, weight_units, hats @ prices, odd @ prices, np.asarray(np.linalg.inv(prices), dtype=float))
+    even_prices = odd_prices = prices
+    if spread < 1:
+        # Rows of the master program whose prices have the sum zero see differences between a ray's entries alone: the rows of the entries
+        # themselves would be parallel but for a share of the order of the spread.
+        means = (hats @ prices).sum(axis=0) / inputs
+        even_prices, odd_prices = (prices - means) / spread, prices / spread
+        even_prices[:, -1] = 1.0
+    return DualSpace(chosen, hats, weight_units, hats @ even_prices, odd @ odd_prices, _inverse(even_prices), _inverse(odd_prices))
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    inverse: FloatArray = np.linalg.inv(matrix)
+    return inverse

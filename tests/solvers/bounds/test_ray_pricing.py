@@ -127,3 +127,17 @@ def test_the_best_staircase_for_a_letter_is_the_best_of_all_staircases() -> None
         values = gains(duals, inputs, letters)
         result = (best_staircases(duals, inputs, letters, LOCAL.log_ratio) * values).sum(axis=1)
         assert result == pytest.approx((values @ rays.T).max(axis=1), rel=1e-12, abs=1e-12)
+
+
+def test_only_local_maxima_of_walks_are_priced() -> None:
+    # The recursion has thousands of pieces on this grid.
+    count, rng = 128, np.random.default_rng(5)
+    inputs, constraint = np.linspace(0, 1, count), RatioConstraint(20 / 127, True)
+    for _ in range(5):
+        duals = random_duals(count, rng)
+        priced = price_rays(duals, inputs, constraint)
+        assert len(priced.letters) <= 4 * count
+        letters = np.linspace(-3, 4, 20_001)
+        rays = best_walks(duals, inputs, letters, constraint.log_ratio)
+        violations = (rays * gains(duals, inputs, letters)).sum(axis=1) / rays[:, 0]
+        assert violations.max() <= (priced.violations / priced.rays[:, 0]).max() * (1 + 1e-9)

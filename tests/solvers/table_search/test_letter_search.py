@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import staircase_bound
-from quietbits.solvers.table_search.letter_search import LetterProblem, solve_letters
+from quietbits.solvers.table_search.letter_search import LetterProblem, _shifted, solve_letters
 from quietbits.solvers.table_search.multistart import SearchedTable
 
 
@@ -57,3 +57,18 @@ def test_the_number_of_threads_does_not_matter() -> None:
 def test_the_better_of_close_optima_is_found(epsilon: float, letters: int, starts: int, seed: int, best: float) -> None:
     # Perturbing three ends missed the first optimum by 4e-5; searching with only as many inputs as letters missed the second by 5e-3.
     assert search(epsilon, None, letters=letters, starts=starts, seed=seed).value <= best * (1 + 1e-6)
+
+
+def test_a_met_bound_ends_the_search_at_randomised_response() -> None:
+    constraint, weights = ratio_constraint(10.0, 3, None), np.full(8, 1 / 8)
+    problem, bound = LetterProblem(8, 8, constraint, weights), staircase_bound(3, constraint, weights)
+    searched = solve_letters(problem, bound, rng=np.random.default_rng(0))
+    assert searched.starts == 1
+    assert bound.lower_bound <= searched.value <= bound.lower_bound * (1 + 1e-6)
+
+
+def test_shifted_letters_are_increasing_and_every_second_alphabet_is_mirrored() -> None:
+    alphabets = _shifted(np.linspace(-0.1, 1.1, 8), np.random.default_rng(0))
+    assert all(np.all(np.diff(letters) >= 0) for letters in alphabets)
+    for letters in alphabets[1::2]:
+        np.testing.assert_allclose(letters, 1 - letters[::-1], atol=1e-15)

@@ -230,7 +230,7 @@ def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
 
 
 def _multiplied_out(losses: Sequence[ExactPrivacyLoss]) -> list[ExactPrivacyLoss]:
-    """Return the parts, those with the fewest losses replaced by their exact sum."""
+    """Return the parts, with the smallest distributions replaced by their exact sum."""
     few, *left = sorted(losses, key=lambda loss: len(loss.losses))
     while left and len(few.losses) * len(left[0].losses) <= FEW_SUMS:
         first, *left = left

@@ -70,7 +70,7 @@ def doubled_losses(steps: LossPair) -> LossPair:
     first_ends, second_ends = np.cumsum(of_neither[shared]), added.certain + np.cumsum(added.masses[second])
     reached, masses_up_to = np.concatenate([[0.0], first_ends]), np.concatenate([[0.0], np.cumsum(of_client[shared])])
     ends = np.union1d(first_ends, second_ends)
-    ends = ends[(ends > added.certain) & (ends <= min(reached[-1], second_ends[-1]))]
+    ends = ends[(ends > added.certain) & (ends <= min(reached[-1], second_ends.max(initial=added.certain)))]
     up_to = np.interp(np.concatenate([[added.certain], ends]), reached, masses_up_to)
     # Mass of R that Q cannot have is certain. So is the rest that rounding leaves at the other end.
     certain += float(up_to[0] + masses_up_to[-1] - up_to[-1])

@@ -167,3 +167,18 @@ def test_binomial_losses_of_unequal_uses() -> None:
         if (loss := (2 * first - 5) * 0.5 + (2 * second - 3) * 1.0) > epsilon
     ]
     assert delta * (1 - 1e-2) <= math.fsum(terms) <= delta
+
+
+def test_certain_failures_add_up_on_a_grid() -> None:
+    losses = [gaussian_losses(2.0, 1e-3), gaussian_losses(1.0, 1e-3), approximate_losses(1.0, 1e-5), approximate_losses(9.0, 2e-5)]
+    assert composed_losses(losses, 1e-3).delta(90.0) == pytest.approx(3e-5, rel=1e-4)
+
+
+def test_the_infinite_loss_of_a_distribution_is_certain() -> None:
+    from dp_accounting.pld.pld_pmf import SparsePLDPmf
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    pair = losses_of_distribution(PrivacyLossDistribution(SparsePLDPmf({-1: 0.4, 1: 0.5}, 0.1, 0.1, pessimistic_estimate=True)), 0.01)
+    assert pair.forth.certain == pytest.approx(0.11, rel=1e-12)
+    assert pair.forth.losses.tolist() == [-0.1, 0.1]
+    np.testing.assert_allclose(pair.forth.masses, [0.4, 0.5], rtol=1e-12)

@@ -101,3 +101,44 @@ def test_orders_beyond_a_curve_have_no_bound() -> None:
     curve = doubled_curve(RenyiCurve(np.array([2.0, 4.0]), np.array([0.1, 0.2])))
     assert math.isinf(curve.at([5.0])[0])
     assert math.isfinite(curve.at([1.9])[0])
+
+
+def largest_masses(loss: ExactPrivacyLoss, masses: np.ndarray) -> np.ndarray:
+    """Return the largest mass under the first law of events with given masses under the second law."""
+    order = np.argsort(-loss.losses)
+    other = np.concatenate([[0.0], np.cumsum(np.exp(loss.log_masses - loss.losses)[order])])
+    own = loss.certain + np.concatenate([[0.0], np.cumsum(loss.masses[order])])
+    return np.asarray(np.interp(masses, other, own))
+
+
+def test_losses_are_those_of_both_trade_off_functions() -> None:
+    rng = np.random.default_rng(4)
+    masses = np.linspace(0, 1, 4001)
+    for _ in range(100):
+        laws = rng.dirichlet(np.ones(int(rng.integers(2, 6))), 3)
+        # Some values are impossible under one of the laws.
+        laws[rng.random(laws.shape) < 0.25] = 0.0
+        if np.any(laws.sum(axis=1) == 0):
+            continue
+        client, neither, other = laws / laws.sum(axis=1)[:, None]
+        removed, added = loss_of(client, neither), loss_of(neither, other)
+        doubled, apart = doubled_losses(LossPair(removed)).forth, doubled_losses(LossPair(removed, added)).forth
+        both, mixed = (largest_masses(removed, largest_masses(step, masses)) for step in (removed, added))
+        for epsilon in (0.0, 0.5, 1.0, 2.0, 5.0):
+            for bound, reached in ((doubled, both), (apart, mixed)):
+                exact = float((reached - math.exp(epsilon) * masses).max())
+                assert exact * (1 - 1e-9) - 1e-12 <= bound.delta(epsilon) <= exact + math.exp(epsilon) / 2000 + 1e-9
+            assert divergence(client, other, epsilon) <= apart.delta(epsilon) * (1 + 1e-9) + 1e-15
+
+
+def test_mass_that_a_step_cannot_have_is_certain() -> None:
+    client, neither, other = np.array([0.3, 0.5, 0.2]), np.array([0.0, 0.8, 0.2]), np.array([0.1, 0.7, 0.2])
+    doubled = doubled_losses(LossPair(loss_of(client, neither), loss_of(neither, other))).forth
+    assert doubled.delta(50.0) == pytest.approx(0.3, rel=1e-9)
+    # A loss above 745 leaves no float of the other law's mass.
+    large = losses_of_masses(np.array([800.0, 0.0]), np.array([0.3, 0.7]))
+    assert doubled_losses(LossPair(large)).forth.delta(100.0) >= 0.3
+
+
+def test_steps_beyond_exponentials_have_twice_the_pure_epsilon() -> None:
+    assert doubled_epsilon(lambda delta: 5.0 if delta == 0 else 800.0, 1e-3) == 10.0

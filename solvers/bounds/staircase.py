@@ -545,7 +545,8 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None, spread: float = 
             prices[inner, inner] = inputs**2
             prices[outer, inner] = -(inputs**2)
             weight_units[outer] = 1.0
-    even_prices = odd_prices = prices
+    even_prices: FloatArray = prices
+    odd_prices: FloatArray = prices
     if spread < 1:
         # Rows of the master program whose prices have the sum zero see differences between a ray's entries alone: the rows of the entries
         # themselves would be parallel but for a share of the order of the spread.

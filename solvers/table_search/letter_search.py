@@ -45,10 +45,11 @@ WORTHWHILE = 1e-3
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
-# At local epsilons from this on, where optima are many and far apart, the wide search also shifts all letters of its best end at once: this
-# many alphabets a round, half of them mirrored, by random shares of the letters' spacings with these deviations. At 5/4 bits and epsilon 8
-# this found a table that was 0.45 % better, and the search took half as long again; half as many shifts did not find it.
-SHIFTED_EPSILON, SHIFTED, SHIFTS = 5.0, 24, (0.2, 0.5)
+# At local epsilons and numbers of letters from these on, where optima are many and far apart, the wide search also shifts all letters of its
+# best end at once: this many alphabets a round, half of them mirrored, by random shares of the letters' spacings with these deviations. At
+# 5/4 bits and epsilon 8 this found a table that was 0.45 % better, and the search took half as long again; half as many shifts did not find
+# it. With 8 letters shifts found nothing.
+SHIFTED_EPSILON, SHIFTED_LETTERS, SHIFTED, SHIFTS = 5.0, 16, 24, (0.2, 0.5)
 # A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
 MET = 1e-6
 # Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
@@ -253,7 +254,7 @@ def _wide_search(
         ends += new_ends
         if not gained > 1e-6 * min(end.value for end in ends):
             break
-    if problem.constraint.neighbours_only or problem.constraint.log_ratio < SHIFTED_EPSILON:
+    if problem.constraint.neighbours_only or problem.constraint.log_ratio < SHIFTED_EPSILON or problem.letters < SHIFTED_LETTERS:
         return ends, made
     # A stream of its own leaves the other random starts as they are.
     (shifts,) = rng.spawn(1)

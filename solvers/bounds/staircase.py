@@ -545,8 +545,7 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None, spread: float = 
             prices[inner, inner] = inputs**2
             prices[outer, inner] = -(inputs**2)
             weight_units[outer] = 1.0
-    even_prices: FloatArray = prices
-    odd_prices: FloatArray = prices
+    even_prices = odd_prices = prices
     if spread < 1:
         # Rows of the master program whose prices have the sum zero see differences between a ray's entries alone: the rows of the entries
         # themselves would be parallel but for a share of the order of the spread.
@@ -557,5 +556,4 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None, spread: float = 
 
 
 def _inverse(matrix: FloatArray) -> FloatArray:
-    inverse: FloatArray = np.linalg.inv(matrix)
-    return inverse
+    return np.asarray(np.linalg.inv(matrix), dtype=float)

@@ -29,8 +29,10 @@ def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 GROUPS = dict(groups(typer.main.get_command(app)))
-WRITTEN = [(path, name) for path, group in GROUPS.items() for name in group.commands]
-FROM_THE_REGISTRY = [path for path, group in GROUPS.items() if not group.commands]
+# Commands that stand beside mechanisms in a group of mechanisms: a mistyped name may mean either.
+BESIDE_MECHANISMS = {"compose"}
+FROM_THE_REGISTRY = [path for path, group in GROUPS.items() if set(group.commands) <= BESIDE_MECHANISMS]
+WRITTEN = [(path, name) for path, group in GROUPS.items() for name in group.commands if path not in FROM_THE_REGISTRY]
 
 
 def test_there_are_groups_of_both_kinds() -> None:
@@ -56,6 +58,8 @@ def test_what_is_an_option_is_suggested_as_one(fault: Fault, typed: str, meant: 
 def test_a_mistyped_mechanism_is_suggested(fault: Fault, path: tuple[str, ...]) -> None:
     expected = f"mechanism must be a name that quietbits {path[0]} --help lists, got 'gausian': did you mean gaussian"
     assert fault(*path, "gausian").startswith(expected)
+    for command in GROUPS[path].commands:
+        assert f"got '{command}x': did you mean {command}" in fault(*path, f"{command}x")
     assert "got 'laplce': did you mean laplace" in fault(*path, "gaussian", "laplce")
     allowed = "join them with commas: gaussian,laplace" if path == ("simulate",) else f"quietbits {path[0]} takes one at a time"
     assert fault(*path, "gaussian", "laplace") == f"mechanism must be a single word, got 'gaussian laplace': {allowed}"

@@ -69,7 +69,7 @@ class TableGrid:
         object.__setattr__(self, "metric", tuple(map(metric_name, self.metric)))
         object.__setattr__(self, "interval", tuple(check_interval("interval", pair) for pair in self.interval))
         if self.certify_seconds is not None:
-            check_search(seconds=self.certify_seconds)
+            check_search(seconds=self.certify_seconds, name="certify_seconds")
         check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
         # The metric with the highest power allows the largest epsilon.
         widest = max(product(self.metric, self.bits_in), key=lambda pair: (float((pair[0] or "l0")[1:]), pair[1]))

@@ -119,9 +119,9 @@ def certify_letters(
     return _certification(table, bound, variance)
 
 
-def check_search(*, seconds: float, tolerance: float = 1e-3) -> None:
-    """Raise ``ValueError`` if the duration or the tolerance of a search is out of range."""
-    check_real("seconds", seconds, low=0.0, high=LONGEST_SEARCH)
+def check_search(*, seconds: float, tolerance: float = 1e-3, name: str = "seconds") -> None:
+    """Raise ``ValueError`` if the duration, which the user gave under a name, or the tolerance of a search is out of range."""
+    check_real(name, seconds, low=0.0, high=LONGEST_SEARCH)
     check_real("tolerance", tolerance, low=2 * LEAST_TOLERANCE, high=1.0)
 
 

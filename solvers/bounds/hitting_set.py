@@ -14,10 +14,10 @@ from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
 from .letter_clauses import Clauses, DualVectors, TableVariance, check_weights, clauses_of
 
-# Limits of a replay: more dual vectors, or more of them times letters or inputs, are refused. A search ends without a proof after this many
-# nodes, or after it has compared clauses with boxes this many times.
-MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_PRICES = 20_000, 320_000, 2_000_000
-MOST_NODES, MOST_CHECKS = 50_000, 10**8
+# Limits of a replay: more dual vectors, or more of them times letters or squared inputs, are refused: the time of a clause grows with the
+# square. A search ends without a proof after this many nodes, or after it has compared clauses with boxes this many times.
+MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_CLAUSES_TIMES_SQUARES = 20_000, 320_000, 10**7
+MOST_NODES, MOST_CHECKS = 50_000, 4 * 10**7
 # No table has a variance below the least target.
 LEAST_TARGET = 1e-60
 
@@ -173,10 +173,17 @@ def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirror
     first and the last box that meet the clause. The first letter is at most, and the last letter at least, an end of the clause's part in
     the boxes. If `mirrored` is set, the lowest and the highest letter have a sum of at least 1.
     """
+    return narrowed_with_checks(boxes, clauses, open_clauses, mirrored=mirrored)[0]
+
+
+def narrowed_with_checks(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirrored: bool) -> tuple[Narrowed | None, int]:
+    """Return what `narrowed` returns, and how many times a clause was compared with a box: repetitions count."""
     lows, highs = boxes.lows.copy(), boxes.highs.copy()
+    checks = 0
     for _ in range(MOST_ROUNDS):
         if not _ordered(lows, highs, mirrored=mirrored):
-            return None
+            return None, checks
+        checks += len(open_clauses) * len(lows)
         meets = meeting(Boxes(lows, highs), clauses, open_clauses)
         if meets.hit.any():
             keep = ~meets.hit
@@ -184,7 +191,7 @@ def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirror
         if not len(open_clauses):
             break
         if not np.all(meets.boxes_met.any(axis=1)):
-            return None
+            return None, checks
         new_lows, new_highs = lows.copy(), highs.copy()
         np.minimum.at(new_highs, meets.first, meets.tops)
         np.maximum.at(new_lows, meets.last, meets.bottoms)
@@ -194,7 +201,7 @@ def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirror
         lows, highs = new_lows, new_highs
         if not moved.any():
             break
-    return Narrowed(Boxes(lows, highs), open_clauses) if _ordered(lows, highs, mirrored=mirrored) else None
+    return (Narrowed(Boxes(lows, highs), open_clauses) if _ordered(lows, highs, mirrored=mirrored) else None), checks
 
 
 def _ordered(lows: FloatArray, highs: FloatArray, *, mirrored: bool) -> bool:
@@ -259,8 +266,8 @@ def replay(
             return Replay(proven=False, nodes=nodes)
         boxes, open_clauses, split = stack.pop()
         nodes += 1
-        checks += len(open_clauses) * letters
-        node = narrowed(boxes, clauses, open_clauses, mirrored=mirrored)
+        node, more = narrowed_with_checks(boxes, clauses, open_clauses, mirrored=mirrored)
+        checks += more
         if node is None:
             continue
         if not len(node.open_clauses):
@@ -303,7 +310,7 @@ def _check_vectors(vectors: DualVectors, variance: TableVariance, letters: int) 
 
 def most_vectors(letters: int, inputs: int) -> int:
     """Return the largest number of dual vectors that a replay accepts."""
-    return min(MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS // letters, MOST_PRICES // inputs)
+    return min(MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS // letters, MOST_CLAUSES_TIMES_SQUARES // inputs**2)
 
 
 def _check_splits(splits: Splits, letters: int) -> None:

@@ -58,6 +58,7 @@ def test_the_example_has_every_key_and_as_many_tables_as_it_says(tmp_path: Path)
         ({"epsilon": 21, "metric": "none"}, "epsilon must be a number from 0.001 to 20, got 21"),
         ({"epsilon": "1"}, "epsilon must be a number from 0.001 to 60, got '1'"),
         ({"bits_in": 10}, "bits_in must be a whole number from 1 to 9, got 10"),
+        ({"certify_seconds": -1}, "certify_seconds must be a number from 0 to"),
         ({"bits_out": 2.5}, "bits_out must be a whole number from 1 to 9, got 2.5"),
         ({"metric": "l0.5"}, "metric must be none, l1, l2"),
         ({"metric": ["l1", "l1.0"]}, "metric must not have the same value twice, got l1 twice"),

@@ -21,12 +21,14 @@ from quietbits.solvers.bounds.hitting_set import (
     Boxes,
     bisection,
     narrowed,
+    narrowed_with_checks,
     replay,
     root_boxes,
     split_boxes,
 )
 from quietbits.solvers.bounds.letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, joined
 from quietbits.solvers.bounds.letter_search_tree import LetterBound, bound_letters
+from quietbits.solvers.bounds.privacy_constraint import RatioConstraint
 
 
 @cache
@@ -198,6 +200,28 @@ def test_a_replay_ends_at_its_limit_of_comparisons(monkeypatch: pytest.MonkeyPat
     checked = replay(bound.vectors, bound.splits, variance, 3, bound.lower_bound)
     assert not checked.proven
     assert 1 <= checked.nodes < nodes
+
+
+def test_repetitions_of_narrowing_count_as_comparisons() -> None:
+    """Each clause of a chain narrows the box by 2 %, once the clause before has."""
+    count = 60
+    tops = 0.98 ** np.arange(count + 1)
+    # Clause k holds the letters up to tops[k + 1], and letters above tops[k], which the clause before excludes.
+    clauses = Clauses(np.column_stack([np.full(count, -1.0), tops[:-1] + 1e-6]), np.column_stack([tops[1:], np.full(count, 2.0)]))
+    boxes = Boxes(np.array([0.0]), np.array([1.0]))
+    result, checks = narrowed_with_checks(boxes, clauses, np.arange(count), mirrored=False)
+    assert result is not None
+    np.testing.assert_allclose(result.boxes.highs, tops[-1:])
+    # The first round compares all clauses. In each round after that, a clause holds the whole box and drops out.
+    assert checks == count + sum(range(count + 1))
+
+
+def test_fine_grids_have_a_limit_of_dual_vectors_of_their_own() -> None:
+    """The clauses of one metric dual vector with 512 inputs take a tenth of a second."""
+    variance = TableVariance(np.arange(512) / 511, np.full(512, 1 / 512), RatioConstraint(1 / 511, neighbours_only=True))
+    many = DualVectors(np.zeros((39, 512)), np.zeros((39, 512)))
+    with pytest.raises(ValueError, match="vectors must have at most 38 rows for 8 letters and 512 inputs, got 39"):
+        replay(many, NO_SPLITS, variance, 8, 1.0)
 
 
 def test_splits_that_go_round_in_a_circle_end_at_the_limit() -> None:

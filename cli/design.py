@@ -9,7 +9,7 @@ import typer
 from ..errors import TableError
 from ..files import is_stream, shown_path
 from .commands import Command, Group, complain
-from .console import check_outputs, check_there, grid, progress_bar, say, working
+from .console import check_outputs, check_there, grid, progress_bar, say, warn, working
 from .options import Megabytes, Seed, bytes_of, complete_column
 from .table_grid import design_grid_command, verify_tables
 
@@ -191,6 +191,10 @@ def certify_command(
         say(dumps({**searched, "better": found}))
         return
     _print_certificate(result.table, f"written to {shown_path(output)}, after {result.nodes:,} nodes in {result.seconds:.1f} s")
+    after = result.table.certificate
+    gained = (after.letters_lower_bound or 0.0) > (before.certificate.letters_lower_bound or 0.0)
+    if (after.letters_gap or 0.0) > tolerance and not gained:
+        warn("The search proved nothing beyond the bound that the file had: more --seconds may.")
     if result.better is not None:
         _print_certificate(result.better, f"a better table: written to {shown_path(better)}")
 

@@ -287,6 +287,14 @@ def test_certify_writes_the_bound_among_tables_of_as_many_letters(folder: Path) 
     assert (folder / "again.json").read_bytes() == table.read_bytes()
 
 
+def test_certify_says_that_it_proved_nothing(folder: Path) -> None:
+    table = folder / "four.json"
+    assert run("design", "mvu", "--epsilon", 3, "--bits-in", 4, "--bits-out", 3, "--output", table).exit_code == 0
+    result = run("certify", table, "--seconds", 0)
+    assert result.exit_code == 0
+    assert "The search proved nothing beyond the bound that the file had" in " ".join(result.stdout.split())
+
+
 def test_certify_writes_a_better_table_beside(folder: Path) -> None:
     poor = generalised_randomised_response(1.0, 3)
     write_table(poor, folder / "poor.json")

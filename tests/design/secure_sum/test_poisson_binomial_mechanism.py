@@ -215,7 +215,7 @@ def test_where_not_all_configurations_are_computed_cells_bound_them() -> None:
     proven = many.account("rdp").curve
     assert proven is not None
     np.testing.assert_array_less(
-        proven().divergences[:20], 16 * 1.02 * poisson_binomial_pairs(1000, 4, 0.1).renyi_divergences(proven().orders[:20])
+        proven(None).divergences[:20], 16 * 1.02 * poisson_binomial_pairs(1000, 4, 0.1).renyi_divergences(proven(None).orders[:20])
     )
     assert many.account("rdp-extremes").assumes == "all other clients at the same extreme hide a client the least"
 

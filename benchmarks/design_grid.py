@@ -24,7 +24,7 @@ COLUMNS = ("bits_in", "bits_out", "metric", "objective", "epsilon", "value", "se
 def settings(*, large: bool) -> list[tuple[int, int, str, str, float]]:
     """Return bits in and out, metric, objective and epsilon of every setting; `large` means large epsilon and 4 bits out."""
     if large:
-        return [(*bits, "local", "mean", epsilon) for bits in ((3, 3), (4, 3), (4, 4), (5, 4)) for epsilon in (7.0, 10.0)]
+        return [(*bits, "local", "mean", epsilon) for bits in ((3, 3), (4, 3), (4, 4), (5, 4)) for epsilon in (6.0, 7.0, 8.0, 10.0)]
     small = itertools.product((1, 2, 3), (1, 2, 3), ("local", "l1", "l2"), ("mean",), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0))
     worst = itertools.product((2, 3), (2, 3), ("local",), ("worst",), (0.5, 1.0, 2.0, 4.0, 8.0))
     finer = (

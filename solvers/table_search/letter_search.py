@@ -45,10 +45,10 @@ WORTHWHILE = 1e-3
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
-# At local epsilons and numbers of letters from these on, where optima are many and far apart, the wide search also shifts all letters of its
-# best end at once: this many alphabets a round, half of them mirrored, by random shares of the letters' spacings with these deviations. At
-# 5/4 bits and epsilon 8 this found a table that was 0.45 % better, and the search took half as long again; half as many shifts did not find
-# it. With 8 letters shifts found nothing.
+# At local epsilons and numbers of letters from these on, where optima are many and far apart, the wide search also shifts all letters of
+# its best end at once: this many alphabets a round, half of them mirrored, by random shares of the letters' spacings with these deviations.
+# At 5/4 bits and epsilon 8 this found a table that was 0.45 % better, and the search took half as long again; half as many shifts did not
+# find it. With 8 letters shifts found nothing.
 SHIFTED_EPSILON, SHIFTED_LETTERS, SHIFTED, SHIFTS = 5.0, 16, 24, (0.2, 0.5)
 # A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
 MET = 1e-6

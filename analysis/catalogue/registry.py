@@ -38,6 +38,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
     "secure_sum": (
         "distributed-discrete-gaussian",
         "distributed-skellam",
+        "distributed-discrete-laplace",
         "cpsgd",
         "poisson-binomial",
     ),

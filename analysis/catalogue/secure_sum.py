@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...design.contracts.domains import Interval
+from ...design.contracts.calibration import over_rounds
+from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
@@ -12,7 +13,12 @@ from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Task
 from ...design.secure_sum.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ...design.secure_sum.cpsgd import CpsgdMechanism, calibrate_cpsgd
+from ...design.secure_sum.delegated_sum import ItemSum, NumberSum
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ...design.secure_sum.distributed_discrete_laplace import (
+    DistributedDiscreteLaplaceMechanism,
+    calibrate_distributed_discrete_laplace,
+)
 from ...design.secure_sum.distributed_skellam import (
     DistributedSkellamMechanism,
 )
@@ -24,11 +30,13 @@ from ...design.secure_sum.shared_noise import (
     discrete_gaussian_of_noise,
 )
 from ...design.transforms.rotation import rotated_dimension
+from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import (
     MOST_BITS,
+    MOST_CLIENTS,
 )
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
-from .lower_bounds import central_lower_bound
+from .lower_bounds import central_lower_bound, frequency_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
 from .sums_of_numbers import serve_numbers
 
@@ -44,6 +52,10 @@ BITS = Option(
     MOST_BITS,
     "bits",
     budget="coordinate",
+)
+LAPLACE_BITS = replace(BITS, help="Bits of a coordinate; by default the fewest whose rounding adds at most 1 % to the error.", default=None)
+SURVIVORS = Option(
+    "survivors", int, "Clients that suffice for the guarantee, if others drop out; all by default.", None, 1, MOST_CLIENTS, "clients"
 )
 CPSGD_BITS = replace(BITS, help="Bits of a coordinate of the sum; by default the fewest within 1 % of the least error.", default=None)
 DEVIATIONS = Option(
@@ -96,6 +108,46 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
     return calibrate_poisson_binomial(
         ball, task.clients, options["bits"], budget, trials=options["trials"], frame_seed=options["rotation_seed"]
     )
+
+
+def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
+    name, domain = "distributed-discrete-laplace", task.domain
+    match domain:
+        case Categories():
+            ball = NormBall(domain.size, 1.0)
+        case Interval():
+            ball = NormBall(1, 1.0, (domain.high - domain.low) / 2)
+        case _:
+            ball = task.ball(name, (1.0,))
+    survivors = options["survivors"]
+    if survivors is not None and survivors > task.clients:
+        raise InfeasibleError(f"survivors must be at most the clients, {task.clients}, got {survivors}")
+
+    def build(epsilon: float) -> DistributedDiscreteLaplaceMechanism:
+        return calibrate_distributed_discrete_laplace(
+            ball, task.clients, options["bits"], epsilon, task.adjacency, survivors=survivors, whole=isinstance(domain, Categories)
+        )
+
+    inner = over_rounds(task.budget, build)
+    assert isinstance(inner, DistributedDiscreteLaplaceMechanism)  # noqa: S101 - what `build` returns
+    match domain:
+        case Categories():
+            return ItemSum(inner)
+        case Interval():
+            return NumberSum(inner, (domain.low, domain.high))
+        case _:
+            return inner
+
+
+def _laplace_lower_bound(task: Task) -> float | None:
+    """Bound the squared error of every mechanism with a private estimate, of items or vectors."""
+    if isinstance(task.domain, Categories):
+        return frequency_lower_bound(task, "secure-sum", unbiased=True)
+    return central_lower_bound(task)
+
+
+def _laplace_candidates(task: Task) -> list[Values]:
+    return [{}] if isinstance(task.domain, Categories) else [{}, *({"bits": bits} for bits in sum_bits(task))]
 
 
 def _toss_bits(task: Task) -> range:
@@ -155,6 +207,32 @@ ENTRIES = (
         use=(
             "Use it for the mean of vectors in a secure sum with few bits for each coordinate: the sum's noise has an exact law however "
             "little each client adds."
+        ),
+    ),
+    Entry(
+        name="distributed-discrete-laplace",
+        title="Rounded vectors, numbers or items, with shares of discrete Laplace noise from every client",
+        paper="Goryczka, Xiong 2017, A comprehensive comparison of multiparty secure additions with differential privacy",
+        domains=(NormBall, Interval, Categories),
+        trust_model="secure-sum",
+        adjacencies=("replace-one", "add-or-remove-one"),
+        accounts=("pure", "rdp", "pld"),
+        options=(LAPLACE_BITS, SURVIVORS),
+        build=_discrete_laplace,
+        mechanism=DistributedDiscreteLaplaceMechanism,
+        norms=(1.0,),
+        lower_bound=_laplace_lower_bound,
+        candidates=_laplace_candidates,
+        formula=(
+            r"Each of $n$ clients rounds its vector to whole steps $\gamma$ without raising its $L_1$ norm, and sends $$y_i = "
+            r"\mathrm{round}(x_i/\gamma) + P_i - P_i' \bmod 2^b,$$ with negative binomial numbers $P_i, P_i'$ of shape $1/n$ and "
+            r"ratio $q = e^{-1/s}$ in every coordinate. The noise of the sum has the probability $\frac{1 - q}{1 + q}\, q^{|z|}$ at "
+            r"$z$, and the mean a variance of $\frac{2 q}{(1 - q)^2} \left(\frac{\gamma}{n}\right)^2$ in each coordinate. With $D$ "
+            r"steps of $L_1$ sensitivity, $\varepsilon = D/s$."
+        ),
+        use=(
+            "Use it in a secure sum for a guarantee without delta: numbers, histograms, and vectors of the L1 ball. Over more than about "
+            "eight rounds Gaussian noise with a delta has less error. State the `survivors` if clients may drop out."
         ),
     ),
     Entry(

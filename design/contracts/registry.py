@@ -41,6 +41,8 @@ ANY_DELTA = 1e-5
 LOW = Option("low", float, "Low end of the interval of the clients' numbers.")
 HIGH = Option("high", float, "High end of the interval of the clients' numbers.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
+# Options of which a domain of the clients needs one.
+SIZES = ("categories", "dimension", "low", "high")
 CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
 
 
@@ -388,16 +390,19 @@ class Entry(DescribedEntry):
 
     def _size(self, *, required: bool) -> tuple[Option, ...]:
         """Return the options of the clients' domain; numbers are from the unit interval."""
+        items: tuple[Option, ...] = ()
         if Categories in self.domains:
-            return (CATEGORIES,)
+            alone = self.domains == (Categories,)
+            beside = {} if alone else {"default": None, "help": "Number of items; without it, clients hold no items."}
+            items = (replace(CATEGORIES, **beside),)
         if NormBall not in self.domains:
-            return ()
+            return items
         ball = self._usual_norm(options_of(NormBall))
         needed = required and self.domains == (NormBall,)
         dimension = (
             {"default": REQUIRED} if needed else {"default": None, "help": "Number of coordinates; without it, no mechanism is built."}
         )
-        return tuple(replace(option, **dimension) if option.name == "dimension" else option for option in ball)
+        return *(replace(option, **dimension) if option.name == "dimension" else option for option in ball), *items
 
     @property
     def _ends(self) -> tuple[Option, ...]:
@@ -455,7 +460,7 @@ class Entry(DescribedEntry):
         The values are those of `calibration_options`. The subject has its task (`AccountSubject.task`). Without a dimension of the vectors
         the subject is bare noise, or the epsilon of one round.
         """
-        sized = Categories in self.domains or any(values.get(name) is not None for name in ("dimension", "low", "high"))
+        sized = self.domains == (Categories,) or any(values.get(name) is not None for name in SIZES)
         if sized and self.noise is not None:
             self._check_bare(values)
         if not sized and self.has_bare_account:
@@ -469,7 +474,8 @@ class Entry(DescribedEntry):
                     raise InfeasibleError(f"epsilon per round would have to be above {LARGEST_PURE_EPSILON:g}, got {epsilon:g}: add rounds")
                 return self.bare_subject(epsilon, budget.adjacency)
         if not sized and self.domains[0] is NormBall:
-            raise ValueError(f"dimension must be given for {self.name}, or low and high for numbers of an interval, got neither")
+            others = ", or categories for items" if Categories in self.domains else ""
+            raise ValueError(f"dimension must be given for {self.name}, or low and high for numbers of an interval{others}, got neither")
         task = self.task_of(values, budget)
         chosen = {option.name: values[option.name] for option in self.options}
         mechanism = self.mechanism_for(task, chosen)
@@ -479,7 +485,7 @@ class Entry(DescribedEntry):
                 reason = f"which is built for what is proven, got {budget.method!r}"
                 raise ValueError(f"method must be left out for {self.name}, {reason}: by that account epsilon is {reached:g}")
         unused = () if isinstance(task.domain, NormBall) else ("dimension", "norm", "clip")
-        details = {name: value for name, value in values.items() if name not in unused and not (name in ("low", "high") and value is None)}
+        details = {name: value for name, value in values.items() if name not in unused and not (name in SIZES and value is None)}
         return replace(self.subject(mechanism, budget.adjacency, {**details, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
@@ -492,14 +498,17 @@ class Entry(DescribedEntry):
     def task_of(self, values: Values, budget: Budget) -> Task:
         """Return the task of a budget for clients of a stated domain."""
         domain: Domain = Interval()
-        if Categories in self.domains:
+        if values.get("categories") is not None:
             domain = Categories(values["categories"])
+            if values.get("dimension") is not None:
+                raise ValueError(f"dimension must be left out for items, got {values['dimension']}")
         elif NormBall in self.domains and values["dimension"] is not None:
             domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
         ends = {name: values[name] for name in ("low", "high") if values.get(name) is not None}
         if ends:
-            if isinstance(domain, NormBall):
-                raise ValueError(f"dimension must be left out for numbers of an interval, got {values['dimension']}")
+            if not isinstance(domain, Interval):
+                other = "dimension" if isinstance(domain, NormBall) else "categories"
+                raise ValueError(f"{other} must be left out for numbers of an interval, got {values[other]}")
             if len(ends) == 1:
                 (name,) = {"low", "high"} - ends.keys()
                 raise ValueError(f"{name} must be given with the interval's other end, {ends}")

@@ -1,6 +1,6 @@
-"""Secure sums that send the messages of another secure sum, and such sums of numbers.
+"""Secure sums that send the messages of another secure sum, and such sums of numbers and of items.
 
-A number of an interval is a vector of one coordinate, its distance from the middle.
+A number of an interval is a vector of one coordinate, its distance from the middle. An item is the unit vector of its coordinate.
 """
 
 from abc import abstractmethod
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
 from ...arrays import FloatArray, IntegerArray
-from ..contracts.mechanism import ScalarMechanism, SecureSumMechanism
+from ..contracts.mechanism import FrequencyMechanism, ScalarMechanism, SecureSumMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from .rounded_secure_sum import RoundedSecureSum
@@ -82,6 +82,10 @@ class DelegatedSum(SecureSumMechanism):
     def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return the noisy steps of `inner`."""
         return self.inner.noisy_steps(self._vectors(inputs), words)
+
+    def noise_steps(self, count: int, words: "WordsLike") -> IntegerArray:
+        """Return the messages of clients of `inner` without an input."""
+        return self.inner.noise_steps(count, words)
 
     def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return the sum of the noisy steps of `inner`."""
@@ -175,3 +179,63 @@ class NumberSum(DelegatedSum, ScalarMechanism):
     def _vectors(self, inputs: ArrayLike) -> FloatArray:
         domain = self.domain
         return np.expand_dims(domain.clip(inputs) - domain.middle, -1)
+
+
+@dataclass(frozen=True)
+class ItemSum(DelegatedSum, FrequencyMechanism):
+    """Frequencies of items in a secure sum, by a mechanism for vectors of one coordinate per item.
+
+    Messages, errors and the guarantee are those of `inner`, which must not round unit vectors.
+
+    Attributes
+    ----------
+    inner : SecureSumMechanism
+        A mechanism for vectors of the unit ball.
+
+    Examples
+    --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
+    >>> from quietbits.design.secure_sum.distributed_discrete_laplace import DistributedDiscreteLaplaceMechanism
+    >>> inner = DistributedDiscreteLaplaceMechanism(NormBall(3, 1.0), clients=1000, bits=12, steps=1, scale=2.0, survivors=1000)
+    >>> words = ItemSum(inner)
+    >>> messages = words.encode(np.array([0] * 700 + [2] * 300), np.random.default_rng(0))
+    >>> words.decode(words.aggregate(messages), 1000).round(1).tolist()
+    [0.7, 0.0, 0.3]
+    """
+
+    inner: SecureSumMechanism
+
+    @property
+    def vector_mechanism(self) -> SecureSumMechanism:
+        """The mechanism for vectors."""
+        return self.inner
+
+    @property
+    def categories(self) -> int:  # type: ignore[override]
+        """Number of items."""
+        return self.inner.domain.dimension
+
+    def facts(self) -> dict[str, Any]:
+        """Return the facts of `inner`, with the error of the frequencies."""
+        return {**self.inner.facts(), "worst_squared_error": self.error().of_mean(self.clients)}
+
+    @property
+    def holder_variance(self) -> float:
+        """Variance of the noise on a coordinate."""
+        unit = np.eye(1, self.categories)
+        return float(self.inner.variance(unit)[0]) / self.categories
+
+    @property
+    def other_variance(self) -> float:
+        """Variance of the noise on a coordinate."""
+        return self.holder_variance
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the frequencies, which may be negative."""
+        return np.asarray(self.inner.decode(aggregate, clients))
+
+    def _vectors(self, inputs: ArrayLike) -> FloatArray:
+        items = self.domain.clip(inputs)
+        vectors = np.zeros((len(items), self.categories))
+        vectors[np.arange(len(items)), items] = 1.0
+        return vectors

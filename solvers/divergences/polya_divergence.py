@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ..numerics.rounding import SLACK
+from ..numerics.rounding import SLACK, UNIT
 
-LEAST_SHAPE = 1e-9
+LEAST_SHAPE = 1e-10
 LEAST_SCALE, LARGEST_SCALE = 1e-6, 1e12
 MOST_STEPS = 2**62
 # The trapezoidal rule in ln y converges as exp(-pi**2 / STEP), as the integrands are analytic for imaginary parts of ln y below pi / 2.
@@ -42,7 +42,7 @@ def polya_losses(shape: float, scale: float, changes: ArrayLike) -> FloatArray:
     Parameters
     ----------
     shape : float
-        Shape R, 1e-9 to below 1.
+        Shape R, 1e-10 to below 1.
     scale : float
         Scale s of the discrete Laplace noise of shape 1, from 1e-6 to 10**12.
     changes : array_like of int
@@ -52,9 +52,9 @@ def polya_losses(shape: float, scale: float, changes: ArrayLike) -> FloatArray:
     --------
     A change by 1000 steps has a smaller loss than 1000 changes by a step:
 
-    >>> one, all_together = polya_losses(0.8, 1000.0, [1, 1000])
+    >>> one, all_together = polya_losses(0.8, 1000.0, [1, 1000]).tolist()
     >>> round(1000 * one, 2), round(all_together, 2)
-    (11.61, 1.44)
+    (11.62, 1.44)
     """
     shape = check_real("shape", shape, low=LEAST_SHAPE, high=1 - 1e-16)
     rate = 1 / check_real("scale", scale, low=LEAST_SCALE, high=LARGEST_SCALE)
@@ -97,7 +97,7 @@ def polya_epsilon(shape: float, scale: float, steps: int, dimension: int) -> flo
     Parameters
     ----------
     shape : float
-        Shape of the sum's noise, 1e-9 or more.
+        Shape of the sum's noise, 1e-10 or more.
     scale : float
         Scale of the discrete Laplace noise of shape 1, in steps.
     steps : int
@@ -108,14 +108,14 @@ def polya_epsilon(shape: float, scale: float, steps: int, dimension: int) -> flo
     Examples
     --------
     >>> round(polya_epsilon(1.0, 1000.0, 1000, 1000), 9), round(polya_epsilon(0.8, 1000.0, 1000, 1000), 2)
-    (1.0, 11.61)
+    (1.0, 11.62)
     """
     steps = check_integer("steps", steps, low=1, high=MOST_STEPS)
     dimension = check_integer("dimension", dimension, low=1, high=MOST_STEPS)
     if shape >= 1:
-        return steps / scale * (1 + 4 * np.finfo(float).eps)
+        return steps / scale * (1 + 4 * UNIT)
     each, larger = divmod(steps, dimension)
-    losses = polya_losses(shape, scale, [each, each + 1])
+    losses = polya_losses(shape, scale, [each, each + 1]).tolist()
     return float((dimension - larger) * losses[0] + larger * losses[1]) * (1 + SLACK)
 
 

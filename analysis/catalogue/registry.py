@@ -47,6 +47,12 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "sparse-discrete-gaussian",
         "central-sketch",
     ),
+    "central": (
+        "central-gaussian",
+        "central-laplace",
+        "central-discrete-laplace",
+        "central-staircase",
+    ),
     "relative_entropy": ("dp-rec",),
     "frequencies": ("frequency-randomised-response",),
     "local_frequencies": (

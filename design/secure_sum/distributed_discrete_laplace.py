@@ -79,7 +79,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, -0.0, -0.4])
     >>> print(mechanism.for_clients(900).guarantee)
-    epsilon = 2.04951, replace-one adjacency, secure-sum trust model
+    epsilon = 1.34159, replace-one adjacency, secure-sum trust model
     """
 
     ball: NormBall = parts(NormBall, dimension={"high": LARGEST_DIMENSION})

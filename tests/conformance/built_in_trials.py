@@ -61,7 +61,13 @@ AUDITED_SHARES = {
 }
 # Columns of messages that hold public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
-PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
+# The last words of a message to a trusted server are a share of its own random numbers, which it needs nobody to send.
+KEYED = ("central-gaussian", "central-laplace", "central-discrete-laplace", "central-staircase")
+PUBLIC_COLUMNS = {
+    **{"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1)},
+    **dict.fromkeys(SEEDED, slice(1)),
+    **dict.fromkeys(KEYED, slice(-4, None)),
+}
 
 
 def of_account(mechanism: Any) -> Values:

@@ -14,7 +14,7 @@ from .lower_bounds import central_lower_bound, frequency_lower_bound
 
 BOTH = ("replace-one", "add-or-remove-one")
 BITS = Option(
-    "bits", int, "Bits of a coordinate; by default as many as let rounding add a thousandth to the error.", None, 2, 40, budget="coordinate"
+    "bits", int, "Bits of a coordinate; by default as many as let rounding add a millionth to the error.", None, 2, 40, budget="coordinate"
 )
 
 
@@ -94,8 +94,9 @@ ENTRIES = (
         lower_bound=_lower_bound,
         formula=(
             r"Each of $n$ clients rounds the coordinates of its vector to whole steps $\gamma$ at random. A trusted server returns "
-            r"$$\hat x = \frac{\gamma}{n} \left(\sum_i \mathrm{round}(x_i/\gamma) + \mathcal{N}_{\mathbb{Z}}(0, z^2 \Delta_2^2)\right).$$ Here "
-            r"$\Delta_2$ is the $L_2$ sensitivity of the rounded sum, and $\mathcal{N}_{\mathbb{Z}}$ discrete Gaussian noise."
+            r"$$\hat x = \frac{\gamma}{n} \left(\sum_i \mathrm{round}(x_i/\gamma) + \mathcal{N}_{\mathbb{Z}}(0, z^2 "
+            r"\Delta_2^2)\right).$$ Here $\Delta_2$ is the $L_2$ sensitivity of the rounded sum, and $\mathcal{N}_{\mathbb{Z}}$ discrete "
+            r"Gaussian noise."
         ),
         use=(
             "Use it where clients trust the server and a delta is allowed, above all for vectors of the L2 ball and over many rounds. It "

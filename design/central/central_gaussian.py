@@ -1,6 +1,6 @@
 """Discrete Gaussian noise that a trusted server adds to the sum of rounded vectors.
 
-The reference for mechanisms with a delta: its error is that of Gaussian noise on the sum of real vectors, up to a thousandth.
+The reference for mechanisms with a delta: its error is that of Gaussian noise on the sum of real vectors, up to a millionth.
 """
 
 import math
@@ -119,7 +119,7 @@ def calibrate_central_gaussian(
     clients : int
         Number of clients.
     bits : int or None
-        Bits of a coordinate at most; None for as many as make the error that of real numbers, up to a thousandth.
+        Bits of a coordinate at most; None for as many as make the error that of real numbers, up to a millionth.
     budget : Budget
         Budget of all rounds, with a delta above 0.
     items : bool

@@ -28,7 +28,7 @@ from ..transforms.vector_dithering import row_blocks
 # Words of each client that together are the key of the server's noise.
 KEY_WORDS = KEY_BYTES // WORD_BYTES
 # Largest share of the error by which calibration lets rounding, and its sensitivity, exceed exact real numbers.
-ROUNDING_SHARE = 1e-3
+ROUNDING_SHARE = 1e-6
 BALL: Declared = {"dimension": {"high": LARGEST_DIMENSION}}
 CLIENTS: Declared = {**SUMMED_CLIENTS, "help": "Number of clients whose vectors are added up."}
 STEPS: Declared = {"help": "Steps of the clip norm.", "low": 1, "high": MOST_STEPS}

@@ -64,7 +64,8 @@ SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "f
 # The last words of a message to a trusted server are a share of its own random numbers, which it needs nobody to send.
 KEYED = ("central-gaussian", "central-laplace", "central-discrete-laplace", "central-staircase")
 PUBLIC_COLUMNS = {
-    **{"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1)},
+    "sqkr": slice(None, -1),
+    "recursive-hadamard-response": slice(1),
     **dict.fromkeys(SEEDED, slice(1)),
     **dict.fromkeys(KEYED, slice(-4, None)),
 }

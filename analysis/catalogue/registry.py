@@ -75,6 +75,8 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-frequency-randomised-response",
     ),
 }
+# Entries with which others are compared.
+CENTRAL_REFERENCES = ENTRIES["central"]
 NOISES: Mapping[str, tuple[str, ...]] = {"tables": ("table", "vector"), "shuffled": ("shuffled",), "binomial": ("binomial",)}
 
 

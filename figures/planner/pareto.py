@@ -70,8 +70,8 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
         _draw_model(axes, str(model), shown, MARKS.get(str(model), BLUE), up=up)
         up = not up
     first = frame.iloc[0]
-    if pd.notna(first["central_gaussian_error"]):
-        axes.axhline(first["central_gaussian_error"], color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, label="central Gaussian")
+    if pd.notna(first["central_error"]):
+        axes.axhline(first["central_error"], color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, label="trusted server")
     axes.axhline(first["answer_zero_error"], color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label="no messages")
     axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
     axes.set_ylabel("predicted squared L2 error of the mean")
@@ -173,7 +173,7 @@ def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
 def _least(frame: pd.DataFrame, model: str) -> list[float]:
     """Return the least error of a trust model's releasable designs over a trusted server's with Gaussian noise."""
     releasable = (frame["trust_model"] == model) & ~frame["on_real_numbers"].astype(bool)
-    return [(frame["predicted_error"] / frame["central_gaussian_error"])[releasable].min()]
+    return [(frame["predicted_error"] / frame["central_error"])[releasable].min()]
 
 
 FIGURE = FigureEntry(

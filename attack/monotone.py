@@ -16,7 +16,7 @@ from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 # A larger HIDING parameter reveals less, and a larger REVEALING parameter reveals more.
 HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
-REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
+REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio", "survivors")
 # Accounts that state a published figure for one round.
 PUBLISHED = (CLONES,)
 # More trials mean more noise in these mechanisms; a Poisson-binomial's trials are its messages.

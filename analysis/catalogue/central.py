@@ -16,6 +16,7 @@ BOTH = ("replace-one", "add-or-remove-one")
 BITS = Option(
     "bits", int, "Bits of a coordinate; by default as many as let rounding add a millionth to the error.", None, 2, 40, budget="coordinate"
 )
+TRIED_BITS = (8, 12, 16, 20)
 
 
 def _lower_bound(task: Task) -> float | None:
@@ -44,6 +45,11 @@ def _ball(task: Task, name: str, norms: tuple[float, ...] | None) -> NormBall:
             return NormBall(1, 2.0 if norms is None else norms[0], (task.domain.high - task.domain.low) / 2)
         case _:
             return task.ball(name, norms)
+
+
+def _candidates(task: Task) -> list[Values]:
+    """Return the usual grid and coarser ones; accounts of sampled rounds take too long to try several."""
+    return [{}] if task.sampling is not None else [{}, *({"bits": bits} for bits in TRIED_BITS)]
 
 
 def _gaussian(task: Task, options: Values) -> Mechanism:
@@ -90,6 +96,7 @@ ENTRIES = (
         accounts=("rdp", "near-gaussian"),
         options=(BITS,),
         build=_gaussian,
+        candidates=_candidates,
         mechanism=CentralGaussianMechanism,
         lower_bound=_lower_bound,
         formula=(
@@ -113,6 +120,7 @@ ENTRIES = (
         accounts=("pure", "rdp", "pld"),
         options=(BITS,),
         build=_laplace,
+        candidates=_candidates,
         mechanism=CentralLaplaceMechanism,
         norms=(1.0,),
         lower_bound=_lower_bound,
@@ -159,6 +167,7 @@ ENTRIES = (
         accounts=("pure", "rdp", "pld"),
         options=(BITS,),
         build=_staircase,
+        candidates=_candidates,
         mechanism=CentralStaircaseMechanism,
         lower_bound=_lower_bound,
         formula=(

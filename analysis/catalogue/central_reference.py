@@ -3,6 +3,7 @@
 The mechanisms are entries of the registry, built for the same domain, clients and budget.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -85,4 +86,4 @@ def _references(domain: Domain, clients: int, epsilon: float, delta: float, adja
             references.append(CentralReference(name, entry.title, None, None, str(error)))
         else:
             references.append(CentralReference(name, entry.title, mechanism, mechanism.error().of_mean(clients)))
-    return tuple(sorted(references, key=lambda reference: (reference.error is None, reference.error)))
+    return tuple(sorted(references, key=lambda reference: math.inf if reference.error is None else reference.error))

@@ -197,7 +197,7 @@ def draw(rng: random.Random) -> Arguments:
             "move": rng.randint(1, 12),
             "adjacency": adjacency,
         },
-        "central-gaussian": {"sigma": noise, "steps": rng.randint(1, 4), "adjacency": adjacency},
+        "central-gaussian": {"sigma": max(noise, 1.0), "steps": rng.randint(1, 4), "adjacency": adjacency},
         "cpsgd": {"clients": clients, "trials": int(10 ** rng.uniform(0, 2)), "probability": chance, "levels": rng.randint(2, 4)},
         "poisson-binomial": {"clients": clients, "trials": rng.randint(1, 8), "theta": rng.uniform(0.001, 0.499), "others": others},
         "shuffled-frequency-randomised-response": {"clients": rng.randint(2, 80), "epsilon": noise, "others": abs(others)},

@@ -54,8 +54,8 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "central-staircase",
     ),
     "relative_entropy": ("dp-rec",),
-    "frequencies": ("frequency-randomised-response",),
     "local_frequencies": (
+        "frequency-randomised-response",
         "hadamard-response",
         "recursive-hadamard-response",
         "projective-geometry-response",

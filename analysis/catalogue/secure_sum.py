@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...design.contracts.calibration import over_rounds
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import ADJACENCIES
-from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Task
@@ -23,6 +23,7 @@ from ...design.secure_sum.distributed_skellam import (
     DistributedSkellamMechanism,
 )
 from ...design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, calibrate_poisson_binomial
+from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 from ...design.secure_sum.shared_noise import (
     calibrate_discrete_gaussian,
     calibrate_distributed_skellam,
@@ -38,7 +39,6 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from .lower_bounds import central_lower_bound, frequency_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
-from .sums_of_numbers import serve_numbers
 
 BOTH = ("add-or-remove-one", "replace-one")
 # Accounting for many tosses is slow from this number of clients on.
@@ -70,6 +70,25 @@ TRIALS = Option(
     "trials", int, "Trials of each client for each coordinate; the best number that the bits hold by default.", None, 1, MOST_TRIALS
 )
 ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are quantised.", True, flags="--rotated/--plain")
+# Steps of margin by which the ball exceeds the interval: calibration ends close to the longest steps, with varying accuracy.
+STEP = 1.01
+
+
+def _serve_numbers(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
+    """Extend a calibration for vectors to intervals by a `NumberSum`."""
+
+    def calibrated(task: Task, values: Values) -> Mechanism:
+        if not isinstance(task.domain, Interval):
+            return calibrate(task, values)
+        ball = task.domain.ball(task.adjacency)
+        inner = calibrate(replace(task, domain=ball), values)
+        if isinstance(inner, RoundedSecureSum) and STEP * inner.granularity < ball.clip_norm / 2:
+            # Widen the ball by a step; steps lengthen in proportion to the ball.
+            wider = ball.clip_norm / (1 - STEP * inner.granularity / ball.clip_norm)
+            inner = calibrate(replace(task, domain=replace(ball, clip_norm=wider)), values)
+        return NumberSum(inner, (task.domain.low, task.domain.high))
+
+    return calibrated
 
 
 def _rounded(
@@ -166,7 +185,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=serve_numbers(
+        build=_serve_numbers(
             _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
         ),
         mechanism=DistributedDiscreteGaussianMechanism,
@@ -194,7 +213,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=serve_numbers(_rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")),
+        build=_serve_numbers(_rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")),
         mechanism=DistributedSkellamMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -244,7 +263,7 @@ ENTRIES = (
         adjacencies=ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(CPSGD_BITS, ROTATED, ROTATION_SEED),
-        build=serve_numbers(_cpsgd),
+        build=_serve_numbers(_cpsgd),
         mechanism=CpsgdMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -269,7 +288,7 @@ ENTRIES = (
         adjacencies=("replace-one",),
         accounts=("pure", "rdp", "pld", "rdp-extremes"),
         options=(BITS, TRIALS, ROTATION_SEED),
-        build=serve_numbers(_poisson_binomial),
+        build=_serve_numbers(_poisson_binomial),
         mechanism=PoissonBinomialMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,

@@ -129,7 +129,7 @@ def calibrate_central_gaussian(
     --------
     >>> mechanism = calibrate_central_gaussian(NormBall(128, 2.0), 10_000, None, Budget(1.0, 1e-5, "replace-one"))
     >>> mechanism.steps, round(mechanism.error().of_mean(10_000), 8)
-    (32768, 7.131e-05)
+    (33554432, 7.126e-05)
     """
     # The scale of the noise hardly depends on the steps: a first guess sets them.
     guess = gaussian_noise_multiplier(

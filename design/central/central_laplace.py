@@ -90,7 +90,7 @@ def calibrate_central_laplace(
     --------
     >>> mechanism = calibrate_central_laplace(NormBall(1, 1.0, 0.5), 10_000, None, 1.0, "replace-one")
     >>> mechanism.steps, round(mechanism.error().of_mean(10_000), 11)
-    (1024, 2.001e-08)
+    (32768, 2e-08)
     """
 
     def made(steps: int) -> CentralLaplaceMechanism:

@@ -99,7 +99,7 @@ def calibrate_central_staircase(
     --------
     >>> mechanism = calibrate_central_staircase(NormBall(1, 1.0, 0.5), 10_000, None, 5.0, "replace-one")
     >>> mechanism.steps, round(mechanism.error().of_mean(10_000), 12)
-    (8192, 2.97e-10)
+    (262144, 2.97e-10)
     """
 
     def made(steps: int) -> CentralStaircaseMechanism:

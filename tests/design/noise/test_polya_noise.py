@@ -88,9 +88,9 @@ class Constant(WordSource):
 
 def test_runs_of_a_constant_source_end() -> None:
     with pytest.raises(ValueError, match="words must be random"):
-        polya_noise._coin_runs(3, Constant(0))  # noqa: SLF001
-    assert polya_noise._coin_runs(2, Constant(2**64 - 1)).tolist() == [0, 0]  # noqa: SLF001
-    assert polya_noise._coin_runs(2, Constant(2**60)).tolist() == [3, 3]  # noqa: SLF001
+        polya_noise._coin_runs(3, Constant(0))
+    assert polya_noise._coin_runs(2, Constant(2**64 - 1)).tolist() == [0, 0]
+    assert polya_noise._coin_runs(2, Constant(2**60)).tolist() == [3, 3]
 
 
 def test_bad_arguments_are_refused() -> None:

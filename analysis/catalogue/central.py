@@ -14,7 +14,14 @@ from .lower_bounds import central_lower_bound, frequency_lower_bound
 
 BOTH = ("replace-one", "add-or-remove-one")
 BITS = Option(
-    "bits", int, "Bits of a coordinate; by default as many as let rounding add a millionth to the error.", None, 2, 40, budget="coordinate"
+    "bits",
+    int,
+    "Bits of a coordinate; by default as many as let rounding add a millionth to the error.",
+    None,
+    2,
+    40,
+    "bits",
+    budget="coordinate",
 )
 TRIED_BITS = (8, 12, 16, 20)
 

@@ -43,7 +43,7 @@ class CentralLaplaceMechanism(CentralNoise):
     [0.6, -0.0, -0.4]
     """
 
-    ball: NormBall = parts(NormBall, **BALL)
+    ball: NormBall = parts(NormBall, **BALL, norm={"default": "1"})
     clients: int = parameter(**CLIENTS)
     steps: int = parameter(**STEPS)
     scale: float = parameter(**SCALE)

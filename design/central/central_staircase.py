@@ -17,7 +17,7 @@ from ..contracts.privacy import Privacy
 from ..noise.random_words import WordSource
 from ..noise.staircase_noise import LARGEST_EPSILON, LEAST_EPSILON, best_width, sample_staircase, staircase_variance
 from ..transforms.l1_rounding import MOST_STEPS
-from .central_noise import BALL, CLIENTS, ROUNDING_SHARE, STEPS, CentralNoise, dithered, dithering_variance, fewest_steps
+from .central_noise import CLIENTS, ROUNDING_SHARE, STEPS, CentralNoise, dithered, dithering_variance, fewest_steps
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class CentralStaircaseMechanism(CentralNoise):
     [0.6]
     """
 
-    ball: NormBall = parts(NormBall, dimension={**BALL["dimension"], "high": 1})
+    ball: NormBall = parts(NormBall, dimension={"high": 1, "default": 1}, norm={"default": "1"})
     clients: int = parameter(**CLIENTS)
     steps: int = parameter(**STEPS)
     epsilon: float = parameter("Pure privacy parameter of one round.", LEAST_EPSILON, LARGEST_EPSILON, unit="nats")
@@ -53,7 +53,7 @@ class CentralStaircaseMechanism(CentralNoise):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check_ball(self.ball, "staircase noise", 1)
+        check_ball(self.ball, "staircase noise")
         super().__post_init__()
         if self.ball.dimension != 1:
             raise ValueError(f"dimension must be 1 for staircase noise, got {self.ball.dimension}")

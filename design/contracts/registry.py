@@ -419,7 +419,13 @@ class Entry(DescribedEntry):
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
         usual = 2.0 if self.norms is None else self.norms[0]
-        return tuple(replace(option, default=f"{usual:g}") if option.name == "norm" else option for option in options)
+
+        def with_norm(option: Option) -> Option:
+            # A mechanism for items or numbers may declare the norm of its vectors.
+            declared = option.name != "norm" or (self.norms is None and not option.required)
+            return option if declared else replace(option, default=f"{usual:g}")
+
+        return tuple(map(with_norm, options))
 
     def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
         """Return the mechanism of the parameters (`account_options`) as a subject of accounts.

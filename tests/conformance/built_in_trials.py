@@ -25,6 +25,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "shuffled-randomised-response": {"bits": 2},
     "cpsgd": {"bits": 10},
     "poisson-binomial": {"bits": 4},
+    "distributed-discrete-laplace": {"bits": 9},
     "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,

@@ -150,8 +150,12 @@ def calibrate_central_gaussian(
     steps = fewest_steps(is_fine)
     if bits is not None:
         steps = min(steps, (1 << (bits - 1)) - 1)
-    if steps < 1:
-        raise InfeasibleError(f"bits must be at least 2 for central-gaussian, got {bits}")
+    # Rounding must not add more than half of the radius to the norm.
+    least = 1 if items else math.ceil(2 * math.sqrt(ball.dimension) * ball.clip_norm / l2_radius(ball))
+    if steps < least:
+        raise InfeasibleError(
+            f"bits must be at least {least.bit_length() + 1} for central-gaussian in {ball.dimension} dimensions, got {bits}"
+        )
     largest = min(LARGEST_MULTIPLIER, LARGEST_SIGMA / made(steps, 1.0).l2_sensitivity)
 
     def epsilon_of(inverse: float) -> float:

@@ -154,6 +154,8 @@ def test_fewer_bits_have_coarser_steps() -> None:
         short, long = (calibrate(NormBall(1, 1.0), 1000, bits, 3.0, "replace-one") for bits in (5, None))
         assert short.steps == 15
         assert short.worst_variance > long.worst_variance
+    with pytest.raises(InfeasibleError, match="bits must be at least 6 for central-gaussian in 64 dimensions, got 5"):
+        calibrate_central_gaussian(NormBall(64, 2.0), 1000, 5, budget)
     # A staircase is the optimum of its own grid, too.
     assert CentralStaircaseMechanism(NormBall(1, 1.0), 3, 4, 1.0, 8).step_noise_variance > 0
     with pytest.raises(ValueError, match="width must be at most the sensitivity, 8, got 9"):

@@ -418,14 +418,10 @@ class Entry(DescribedEntry):
         return tuple(replace(option, default=default, help=option.help.removesuffix(".") + beside) for option, default in ends)
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
-        usual = 2.0 if self.norms is None else self.norms[0]
-
-        def with_norm(option: Option) -> Option:
-            # A mechanism for items or numbers may declare the norm of its vectors.
-            declared = option.name != "norm" or (self.norms is None and not option.required)
-            return option if declared else replace(option, default=f"{usual:g}")
-
-        return tuple(map(with_norm, options))
+        usual = "2" if self.norms is None else f"{self.norms[0]:g}"
+        # A mechanism for items or numbers may declare the norm of its vectors.
+        open_norm = [option.name == "norm" and (self.norms is not None or option.required) for option in options]
+        return tuple(replace(option, default=usual) if is_open else option for option, is_open in zip(options, open_norm, strict=True))
 
     def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
         """Return the mechanism of the parameters (`account_options`) as a subject of accounts.

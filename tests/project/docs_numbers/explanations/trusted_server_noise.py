@@ -23,3 +23,7 @@ def error_rows() -> Iterator[list[str]]:
 
 def histogram() -> float:
     return error("central-discrete-laplace", quietbits.Categories(100), 1.0, 0.0)
+
+
+def histogram_with_delta() -> float:
+    return error("central-gaussian", quietbits.Categories(100), 1.0, 1e-6)

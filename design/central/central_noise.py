@@ -127,13 +127,13 @@ class CentralNoise(VectorMechanism):
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**64, shape (dimension + 4,)."""
-        return np.asarray(messages, dtype=np.uint64).sum(axis=0, dtype=np.uint64)
+        return np.asarray(np.asarray(messages, dtype=np.uint64).sum(axis=0, dtype=np.uint64))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the noisy mean of the vectors, whose noise the summed words determine."""
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whom the noise is stated, got {clients!r}")
-        return self.noisy_steps(aggregate, clients) * (self.granularity / clients)
+        return np.asarray(self.noisy_steps(aggregate, clients) * (self.granularity / clients), dtype=float)
 
     def noisy_steps(self, aggregate: NDArray[Any], clients: int) -> IntegerArray:
         """Return the sum of some clients' whole numbers, with the server's noise."""
@@ -181,6 +181,11 @@ class CentralNumbers(DelegatedNumbers):
     inner: CentralNoise
     interval: tuple[float, float]
 
+    @property
+    def joint_clients(self) -> int:
+        """Number of clients: the server releases only the noisy sum."""
+        return self.inner.joint_clients
+
     def facts(self) -> dict[str, Any]:
         """Return the facts of `inner`."""
         return self.inner.facts()
@@ -199,6 +204,11 @@ class CentralItems(DelegatedItems):
     """
 
     inner: CentralNoise
+
+    @property
+    def joint_clients(self) -> int:
+        """Number of clients: the server releases only the noisy histogram."""
+        return self.inner.joint_clients
 
     @property
     def bits_per_client(self) -> float:

@@ -49,12 +49,6 @@ class Delegated(Mechanism):
         return float(self.inner.bits_per_client)
 
     @property
-    def joint_clients(self) -> int | None:
-        """Number of clients whose messages the server sees only together."""
-        clients: int | None = self.inner.joint_clients
-        return clients
-
-    @property
     def wrap_probability(self) -> float:
         """Upper bound on the probability that any coordinate of the sum of `inner` wraps."""
         return float(self.inner.wrap_probability)

@@ -12,6 +12,8 @@ from .privacy import Privacy
 
 # Vectors of a ball of the L1 norm are at most this many radii apart, for each adjacency.
 RADII = {"replace-one": 2, "add-or-remove-one": 1}
+# The exponential of a larger loss is no float.
+LARGEST_LOSS = 700.0
 
 
 def discrete_laplace_privacy(
@@ -54,9 +56,13 @@ def discrete_laplace_privacy(
     def curve() -> RenyiCurve:
         return RenyiCurve(np.array(DEFAULT_ORDERS), discrete_laplace_divergences(epsilon, sensitivity, DEFAULT_ORDERS))
 
-    def by_loss(rounds: int, delta: float) -> float | None:
+    def by_loss(rounds: int, delta: float) -> float:
+        if epsilon > LARGEST_LOSS:
+            return rounds * epsilon
         loss = discrete_laplace_loss(epsilon, sensitivity)
-        return loss.get_epsilon_for_delta(delta) if rounds == 1 else composed_loss(loss, rounds, delta)
+        composed = loss.get_epsilon_for_delta(delta) if rounds == 1 else composed_loss(loss, rounds, delta)
+        # Compositions on a grid may be too expensive, or end beyond the floats.
+        return rounds * epsilon if composed is None else min(composed, rounds * epsilon)
 
     accounts = (pure_account(epsilon, adjacency), renyi_account(curve, adjacency), loss_account("pld", by_loss, adjacency))
     return Privacy(trust_model, accounts)

@@ -393,8 +393,9 @@ class Entry(DescribedEntry):
         items: tuple[Option, ...] = ()
         if Categories in self.domains:
             alone = self.domains == (Categories,)
-            beside = {} if alone else {"default": None, "help": "Number of items; without it, clients hold no items."}
-            items = (replace(CATEGORIES, **beside),)
+            items = (
+                CATEGORIES if alone else replace(CATEGORIES, default=None, help="Number of items; without it, clients hold no items."),
+            )
         if NormBall not in self.domains:
             return items
         ball = self._usual_norm(options_of(NormBall))

@@ -188,7 +188,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         """Return the mean of the vectors, from the sum over the mechanism's own number of clients."""
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        return self.recovered_steps(aggregate) * (self.granularity / clients)
+        return np.asarray(self.recovered_steps(aggregate) * (self.granularity / clients), dtype=float)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, from noise and rounding, without wrap-around."""

@@ -176,6 +176,15 @@ def test_references_are_the_best_first() -> None:
     assert all(REGISTRY[name].trust_model == "central" for name in CENTRAL_REFERENCES)
 
 
+def test_accounts_of_large_losses_are_finite_and_monotone() -> None:
+    large = CentralLaplaceMechanism(NormBall(9, 1.0), 3, 228, 0.508).privacy()
+    assert large.epsilon(1e-8, account="pld") == large.epsilon(0.0) == pytest.approx(897.6, rel=1e-3)
+    several = CentralLaplaceMechanism(NormBall(7, 1.0), 5, 1, 0.372).privacy()
+    epsilons = [several.epsilon(1e-4, rounds=rounds, account="pld") for rounds in (100, 135, 146, 219)]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[-1] <= several.epsilon(0.0, rounds=219)
+
+
 def test_wrong_numbers_of_clients_and_shapes_are_refused() -> None:
     mechanism = built("central-laplace")
     assert isinstance(mechanism, CentralNoise)

@@ -390,12 +390,8 @@ class Entry(DescribedEntry):
 
     def _size(self, *, required: bool) -> tuple[Option, ...]:
         """Return the options of the clients' domain; numbers are from the unit interval."""
-        items: tuple[Option, ...] = ()
-        if Categories in self.domains:
-            alone = self.domains == (Categories,)
-            items = (
-                CATEGORIES if alone else replace(CATEGORIES, default=None, help="Number of items; without it, clients hold no items."),
-            )
+        beside = replace(CATEGORIES, default=None, help="Number of items; without it, clients hold no items.")
+        items = (CATEGORIES if self.domains == (Categories,) else beside,) if Categories in self.domains else ()
         if NormBall not in self.domains:
             return items
         ball = self._usual_norm(options_of(NormBall))

@@ -56,8 +56,8 @@ def central_references(domain: Domain, clients: int, guarantee: Guarantee, round
     Examples
     --------
     >>> from quietbits.design.contracts.domains import Categories
-    >>> found = central_references(Categories(100), 10_000, Guarantee(1.0, "replace-one", "central", delta=1e-6))
-    >>> [(reference.name, round(reference.error, 9)) for reference in found]
+    >>> references = central_references(Categories(100), 10_000, Guarantee(1.0, "replace-one", "central", delta=1e-6))
+    >>> [(reference.name, round(reference.error, 9)) for reference in references]
     [('central-discrete-laplace', 7.835e-06), ('central-gaussian', 3.5696e-05)]
     """
     return _references(domain, clients, guarantee.epsilon, guarantee.delta, guarantee.adjacency, rounds)
@@ -68,7 +68,8 @@ def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, ro
 
     The result is None if no mechanism of a trusted server serves.
     """
-    return min((found.error for found in central_references(domain, clients, guarantee, rounds) if found.error is not None), default=None)
+    errors = [reference.error for reference in central_references(domain, clients, guarantee, rounds)]
+    return min((error for error in errors if error is not None), default=None)
 
 
 @lru_cache(KEPT)

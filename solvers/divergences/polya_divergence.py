@@ -52,8 +52,8 @@ def polya_losses(shape: float, scale: float, changes: ArrayLike) -> FloatArray:
     --------
     A change by 1000 steps has a smaller loss than 1000 changes by a step:
 
-    >>> one, all_together = polya_losses(0.8, 1000.0, [1, 1000]).tolist()
-    >>> round(1000 * one, 2), round(all_together, 2)
+    >>> single, all_together = polya_losses(0.8, 1000.0, [1, 1000]).tolist()
+    >>> round(1000 * single, 2), round(all_together, 2)
     (11.62, 1.44)
     """
     shape = check_real("shape", shape, low=LEAST_SHAPE, high=1 - 1e-16)

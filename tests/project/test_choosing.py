@@ -140,8 +140,8 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
 
 def _trusted_servers(references: Iterable[Reference]) -> str:
     """Return the errors of the mechanisms of a trusted server that serve."""
-    known = [f"{reference.name} {_short(reference.predicted_error)}" for reference in references if reference.predicted_error]
-    return f"A trusted server: {', '.join(known) or 'none'}"
+    serving = [f"{reference.name} {_short(reference.predicted_error)}" for reference in references if reference.predicted_error]
+    return f"A trusted server: {', '.join(serving) or 'none'}"
 
 
 def _cells(planned: PlannedMechanism) -> tuple[str, ...]:

@@ -90,9 +90,9 @@ def test_audits_stay_below_the_guarantee_and_refute_half_the_noise(name: str, ad
 def test_the_gaussian_is_as_good_as_on_real_numbers() -> None:
     for domain in (NormBall(64, 2.0), NormBall(9, math.inf, 2.0), Interval(0.0, 3.0), Categories(50)):
         for adjacency in ("replace-one", "add-or-remove-one"):
-            found = build_mechanism("central-gaussian", Task(domain, 1000, 1.0, 1e-5, adjacency)).error().of_mean(1000)
+            error = build_mechanism("central-gaussian", Task(domain, 1000, 1.0, 1e-5, adjacency)).error().of_mean(1000)
             exact = central_gaussian_error(domain.ball(adjacency), 1000, 1.0, 1e-5, adjacency)
-            assert exact < found < exact * (1 + 5e-6)
+            assert exact < error < exact * (1 + 5e-6)
 
 
 def test_histograms_have_the_error_of_discrete_laplace_noise() -> None:

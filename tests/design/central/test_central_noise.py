@@ -185,6 +185,11 @@ def test_accounts_of_large_losses_are_finite_and_monotone() -> None:
     assert epsilons[-1] <= several.epsilon(0.0, rounds=219)
 
 
+def test_lists_name_every_kind_of_inputs() -> None:
+    assert REGISTRY["central-gaussian"].listed()[2] == "vectors, numbers, items"
+    assert REGISTRY["distributed-discrete-laplace"].listed()[2] == "vectors of an L1 ball, numbers, items"
+
+
 def test_wrong_numbers_of_clients_and_shapes_are_refused() -> None:
     mechanism = built("central-laplace")
     assert isinstance(mechanism, CentralNoise)

@@ -77,6 +77,48 @@ def _vector_sum(law: FloatArray, clients: int, steps: int, adjacency: str, noise
     return pair, {"clients": clients, "dimension": 1, "clip": float(steps), "granularity": 1.0, **noise}
 
 
+def discrete_laplace(clients: int, survivors: int, scale: float, moves: list[int], adjacency: str) -> tuple[Pair, dict[str, Any]]:
+    """Return sums of shares of discrete Laplace noise, of which some may be missing, and a change of one or two coordinates."""
+    counts = np.arange(math.ceil(38 * scale) + 40)
+    part = stats.nbinom.pmf(counts, clients / survivors, -math.expm1(-1 / scale))
+    law = np.convolve(part, part[::-1])
+    pair = functools.reduce(Pair.product, [shifted(law, move) for move in moves])
+    numbers = {"clients": clients, "survivors": survivors, "bits": 60, "scale": scale}
+    return pair, numbers | _l1_ball(moves, adjacency)
+
+
+def central_laplace(scale: float, moves: list[int], adjacency: str) -> tuple[Pair, dict[str, Any]]:
+    """Return discrete Laplace noise of a trusted server, and a change of one or two coordinates."""
+    pair, numbers = discrete_laplace(1, 1, scale, moves, adjacency)
+    return pair, {name: value for name, value in numbers.items() if name not in ("survivors", "bits")}
+
+
+def central_staircase(epsilon: float, steps: int, width: int, move: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
+    """Return staircase noise of a trusted server, and a change by at most its sensitivity."""
+    sensitivity = steps * (2 if adjacency == "replace-one" else 1)
+    width, move = min(width, sensitivity), min(move, sensitivity)
+    reach = sensitivity * math.ceil(38 / epsilon + 3)
+    levels = (np.abs(np.arange(-reach, reach + 1)) + sensitivity - width) // sensitivity
+    law = np.exp(-epsilon * levels)
+    numbers = {"clients": 1, "dimension": 1, "norm": "1", "clip": 1.0, "steps": steps, "epsilon": epsilon, "width": width}
+    return shifted(law / math.fsum(law), move), numbers
+
+
+def central_gaussian(sigma: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
+    """Return discrete Gaussian noise of a trusted server."""
+    pair, _ = discrete_gaussian(1, sigma, steps, adjacency)
+    sensitivity = (steps + 1) * (2 if adjacency == "replace-one" else 1)
+    numbers = {"clients": 1, "dimension": 1, "norm": "2", "clip": 1.0, "steps": steps}
+    # The noise that the account counts is less than the law's.
+    return pair, numbers | {"noise_multiplier": sigma / sensitivity * (1 - 1e-12)}
+
+
+def _l1_ball(moves: list[int], adjacency: str) -> dict[str, Any]:
+    """Return the smallest L1 ball of whole numbers whose neighbours differ by the moves."""
+    steps = math.ceil(sum(moves) / 2) if adjacency == "replace-one" else sum(moves)
+    return {"dimension": len(moves), "norm": "1", "clip": 1.0, "steps": steps}
+
+
 def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[Pair, dict[str, Any]]:
     """Return levels with the binomial noise of all clients."""
     total = clients * trials
@@ -118,6 +160,10 @@ LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "binomial": binomial,
     "distributed-discrete-gaussian": discrete_gaussian,
     "distributed-skellam": skellam,
+    "distributed-discrete-laplace": discrete_laplace,
+    "central-laplace": central_laplace,
+    "central-staircase": central_staircase,
+    "central-gaussian": central_gaussian,
     "cpsgd": cpsgd,
     "poisson-binomial": poisson_binomial,
     "shuffled-frequency-randomised-response": shuffled_bits,
@@ -131,10 +177,27 @@ def draw(rng: random.Random) -> Arguments:
     clients, chance = rng.randint(1, 6), rng.choice((0.5, rng.uniform(0.05, 0.95)))
     others = rng.choice((-1.0, 0.0, 1.0, rng.uniform(-1, 1)))
     noise = 10 ** rng.uniform(-0.5, 0.8)
+    moves = [rng.randint(1, 4) for _ in range(rng.randint(1, 2))]
     law: dict[str, dict[str, Any]] = {
         "binomial": {"trials": int(10 ** rng.uniform(0, 2.5)), "probability": chance, "shifts": rng.randint(1, 3), "dimension": 1},
         "distributed-discrete-gaussian": {"clients": clients, "sigma": noise, "steps": rng.randint(1, 4), "adjacency": adjacency},
         "distributed-skellam": {"clients": clients, "variance": noise**2, "steps": rng.randint(1, 4), "adjacency": adjacency},
+        "distributed-discrete-laplace": {
+            "clients": clients,
+            "survivors": rng.randint(1, 8),
+            "scale": min(noise, 3.0),
+            "moves": moves,
+            "adjacency": adjacency,
+        },
+        "central-laplace": {"scale": min(noise, 3.0), "moves": moves, "adjacency": adjacency},
+        "central-staircase": {
+            "epsilon": noise,
+            "steps": rng.randint(1, 6),
+            "width": rng.randint(1, 12),
+            "move": rng.randint(1, 12),
+            "adjacency": adjacency,
+        },
+        "central-gaussian": {"sigma": max(noise, 1.0), "steps": rng.randint(1, 4), "adjacency": adjacency},
         "cpsgd": {"clients": clients, "trials": int(10 ** rng.uniform(0, 2)), "probability": chance, "levels": rng.randint(2, 4)},
         "poisson-binomial": {"clients": clients, "trials": rng.randint(1, 8), "theta": rng.uniform(0.001, 0.499), "others": others},
         "shuffled-frequency-randomised-response": {"clients": rng.randint(2, 80), "epsilon": noise, "others": abs(others)},

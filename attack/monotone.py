@@ -15,8 +15,8 @@ from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling
 # Roots, grids of losses and compositions may err by this share and this amount, as in the conformance tests.
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 # A larger HIDING parameter reveals less, and a larger REVEALING parameter reveals more.
-HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
-REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
+HIDING = ("noise_multiplier", "variance", "scale", "local_sigma", "local_variance", "clients")
+REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio", "survivors")
 # Accounts that state a published figure for one round.
 PUBLISHED = (CLONES,)
 # More trials mean more noise in these mechanisms; a Poisson-binomial's trials are its messages.

@@ -12,8 +12,9 @@ from shared.peak_memory import peak_mebibytes
 from shared.physical_limit import beside_limit, drawing_and_copying
 from shared.processor_time import seconds, timed
 
+from quietbits.analysis.catalogue.central_reference import central_squared_error
 from quietbits.analysis.catalogue.registry import build_mechanism
-from quietbits.analysis.simulation.mean import central_squared_error, simulate_mean
+from quietbits.analysis.simulation.mean import simulate_mean
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Budget, Task

@@ -135,7 +135,7 @@ def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
             ("counted", f"{finding.likely_count} beside {finding.unlikely_count} in {finding.draws} draws each"),
             ("worst squared error, as stated", f"{stated.worst_squared_error:.6g}"),
             ("proven least worst error", least),
-            ("central Gaussian noise, epsilon asked", or_none(stated.central_squared_error, 6)),
+            ("trusted server, epsilon asked", or_none(stated.central_squared_error, 6)),
             ("bits per client", f"{stated.bits_per_client:g}"),
         ),
     )

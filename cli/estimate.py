@@ -176,7 +176,7 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
     )
     screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items equally frequent "
-        f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {or_none(study.central_squared_error, 4)}; proven least "
+        f"{study.zero_squared_error:.4g}; trusted server's noise {or_none(study.central_squared_error, 4)}; proven least "
         f"{or_none(study.lower_bound, 4)}. {study.bits_per_client:g} bits per client.",
     )
     if study.count is not None:

@@ -259,7 +259,7 @@ def _references(plan: "Plan") -> "Table":
 
     from ..analysis.planner.words import percentage
 
-    table = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")
+    table = Table(title="References", box=SIMPLE_HEAD, title_justify="left")
     table.add_column("reference")
     several = plan.task.rounds > 1
     for heading in ("relative error", "squared error", *(["of the average of all rounds"] if several else [])):

@@ -133,14 +133,14 @@ def _print(results: dict[str, Simulated]) -> None:
         "measured",
         "predicted",
         "answer zero",
-        "central Gaussian",
+        "central",
         "over central",
     ):
         table.add_column(heading, justify="right")
     for name, simulated in results.items():
         summary = simulated.summary
         numbers = (f"{summary.bits_per_client:g}", f"{summary.epsilon:g}", f"{summary.delta:g}", f"{summary.squared_error:.4g}")
-        central = (or_none(summary.central_gaussian_squared_error, 6), or_none(summary.ratio_to_central, 6))
+        central = (or_none(summary.central_squared_error, 6), or_none(summary.ratio_to_central, 6))
         references = (f"{summary.predicted_squared_error:.4g}", f"{summary.zero_squared_error:.4g}", *central)
         table.add_row(name, summary.trust_model, *numbers, *references)
     console().print(table)
@@ -177,7 +177,7 @@ def _rows(simulated: Simulated) -> list[tuple[str, str]]:
         ("worst over proven least", or_none(simulated.ratio_to_bound, 6)),
         ("bias, at most", f"{summary.bias_bound:.3g}"),
         ("of answering zero, or the middle", f"{summary.zero_squared_error:.6g}"),
-        ("central Gaussian noise, epsilon asked", or_none(summary.central_gaussian_squared_error, 6)),
+        ("trusted server, epsilon asked", or_none(summary.central_squared_error, 6)),
         ("measured over central", or_none(summary.ratio_to_central, 6)),
         ("inputs clipped", f"{100 * summary.clipped_share:.3g} %"),
         ("bits per client", f"{summary.bits_per_client:g}, {summary.bits_per_coordinate:.4g} a coordinate"),

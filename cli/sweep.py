@@ -94,6 +94,6 @@ def _print_summary(summary: "pd.DataFrame") -> None:
     screen.print(table)
     screen.print(guarantee_sentence(summary))
     if summary["ratio_to_central"].notna().any():
-        screen.print("Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.")
+        screen.print("Central: the least error of a trusted server's noise, for the same epsilon, delta and adjacency.")
     for sentence in (*budget_warnings(summary, SETTINGS), *usefulness_warnings(summary)):
         warn(f"WARNING: {sentence}")

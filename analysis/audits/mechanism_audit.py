@@ -164,12 +164,12 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
             clients, np.array(domain.high), np.array(domain.low) if replaces else middle, np.array(domain.high) if same else middle
         )
     first, last = np.array(0), np.array(domain.size - 1)
-    if not isinstance(mechanism, SecureSumMechanism):
+    if clients is None or not (isinstance(mechanism, SecureSumMechanism) or mechanism.guarantee.trust_model == "central"):
         if not replaces:
-            raise ValueError(f"adjacency must be replace-one for items outside a secure sum, got {mechanism.guarantee.adjacency!r}")
+            raise ValueError(f"adjacency must be replace-one for items whose messages are seen, got {mechanism.guarantee.adjacency!r}")
         return _neighbours(clients, first, last, first if same else np.array(domain.size // 2))
     # No item represents an absent input, so the other clients hold the first item in both populations.
-    held = np.zeros(mechanism.clients, dtype=np.int64)
+    held = np.zeros(clients, dtype=np.int64)
     return Neighbours(held, np.append(held[1:], last) if replaces else held[1:])
 
 
@@ -200,7 +200,7 @@ def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any]
         for start in range(0, count, at_once):
             rounds = min(at_once, count - start)
             messages = mechanism.encode(np.tile(held, (rounds, *[1] * (held.ndim - 1))), rng)
-            parts.append(score(messages.reshape(rounds, clients, *messages.shape[1:]) if clients else messages))
+            parts.append(score(messages.reshape(rounds, len(held), *messages.shape[1:]) if clients else messages))
             on_runs(rounds)
         return np.concatenate(parts)
 

@@ -1,4 +1,4 @@
-"""The registry's local entries for the frequencies of items, except randomised response."""
+"""The registry's local entries for the frequencies of items."""
 
 from collections.abc import Callable
 
@@ -10,6 +10,7 @@ from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Task
 from ...design.frequencies.hadamard_response import hadamard_response, recursive_hadamard_response
 from ...design.frequencies.projective_geometry_response import projective_geometry_response
+from ...design.frequencies.randomised_response import FrequencyRandomisedResponse
 from ...design.frequencies.subset_selection import subset_selection
 from ...design.frequencies.unary_encoding import UnaryEncoding
 from .local import PURE_ACCOUNTS, REPLACE_ONE
@@ -53,6 +54,20 @@ def _entry(
 
 
 ENTRIES = (
+    _entry(
+        "frequency-randomised-response",
+        "Each client's item, or any other one",
+        "Kairouz, Bonawitz, Ramage 2016, Discrete distribution estimation under local privacy",
+        lambda epsilon, categories, _: FrequencyRandomisedResponse(epsilon, categories),
+        formula=(
+            r"With $k$ items, the client's own item is sent with probability $e^\varepsilon/(e^\varepsilon + k - 1)$, and each other one "
+            r"with $1/(e^\varepsilon + k - 1)$. From the share $s_x$ of messages that are $x$, the frequency is estimated as $$\hat f(x) = "
+            r"\frac{(e^\varepsilon + k - 1)\, s_x - 1}{e^\varepsilon - 1}.$$"
+        ),
+        use=(
+            "Use it for few items or a large epsilon. With many items `projective-geometry-response` or `subset-selection` have less error."
+        ),
+    ),
     _entry(
         "hadamard-response",
         "Hadamard response: an output of half of the item's block, or any other one",

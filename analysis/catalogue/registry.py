@@ -38,6 +38,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
     "secure_sum": (
         "distributed-discrete-gaussian",
         "distributed-skellam",
+        "distributed-discrete-laplace",
         "cpsgd",
         "poisson-binomial",
     ),
@@ -46,9 +47,15 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "sparse-discrete-gaussian",
         "central-sketch",
     ),
+    "central": (
+        "central-gaussian",
+        "central-laplace",
+        "central-discrete-laplace",
+        "central-staircase",
+    ),
     "relative_entropy": ("dp-rec",),
-    "frequencies": ("frequency-randomised-response",),
     "local_frequencies": (
+        "frequency-randomised-response",
         "hadamard-response",
         "recursive-hadamard-response",
         "projective-geometry-response",
@@ -68,6 +75,8 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-frequency-randomised-response",
     ),
 }
+# Entries with which others are compared.
+CENTRAL_REFERENCES = ENTRIES["central"]
 NOISES: Mapping[str, tuple[str, ...]] = {"tables": ("table", "vector"), "shuffled": ("shuffled",), "binomial": ("binomial",)}
 
 

@@ -4,19 +4,26 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...design.contracts.domains import Interval
+from ...design.contracts.calibration import over_rounds
+from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import ADJACENCIES
-from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Task
 from ...design.secure_sum.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ...design.secure_sum.cpsgd import CpsgdMechanism, calibrate_cpsgd
+from ...design.secure_sum.delegated_sum import ItemSum, NumberSum
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ...design.secure_sum.distributed_discrete_laplace import (
+    DistributedDiscreteLaplaceMechanism,
+    calibrate_distributed_discrete_laplace,
+)
 from ...design.secure_sum.distributed_skellam import (
     DistributedSkellamMechanism,
 )
 from ...design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, calibrate_poisson_binomial
+from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 from ...design.secure_sum.shared_noise import (
     calibrate_discrete_gaussian,
     calibrate_distributed_skellam,
@@ -24,13 +31,14 @@ from ...design.secure_sum.shared_noise import (
     discrete_gaussian_of_noise,
 )
 from ...design.transforms.rotation import rotated_dimension
+from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import (
     MOST_BITS,
+    MOST_CLIENTS,
 )
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
-from .lower_bounds import central_lower_bound
+from .lower_bounds import central_lower_bound, frequency_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
-from .sums_of_numbers import serve_numbers
 
 BOTH = ("add-or-remove-one", "replace-one")
 # Number of clients from which accounting for many tosses is slow.
@@ -45,6 +53,10 @@ BITS = Option(
     "bits",
     budget="coordinate",
 )
+LAPLACE_BITS = replace(BITS, help="Bits of a coordinate; by default the fewest whose rounding adds at most 1 % to the error.", default=None)
+SURVIVORS = Option(
+    "survivors", int, "Clients that suffice for the guarantee, if others drop out; all by default.", None, 1, MOST_CLIENTS, "clients"
+)
 CPSGD_BITS = replace(BITS, help="Bits of a coordinate of the sum; by default the fewest within 1 % of the least error.", default=None)
 DEVIATIONS = Option(
     "deviations",
@@ -58,6 +70,25 @@ TRIALS = Option(
     "trials", int, "Trials of each client for each coordinate; the best number that the bits hold by default.", None, 1, MOST_TRIALS
 )
 ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are quantised.", True, flags="--rotated/--plain")
+# Steps of margin by which the ball exceeds the interval: calibration ends close to the longest steps, with varying accuracy.
+STEP = 1.01
+
+
+def _serve_numbers(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
+    """Extend a calibration for vectors to intervals by a `NumberSum`."""
+
+    def calibrated(task: Task, values: Values) -> Mechanism:
+        if not isinstance(task.domain, Interval):
+            return calibrate(task, values)
+        ball = task.domain.ball(task.adjacency)
+        inner = calibrate(replace(task, domain=ball), values)
+        if isinstance(inner, RoundedSecureSum) and STEP * inner.granularity < ball.clip_norm / 2:
+            # Widen the ball by a step; steps lengthen in proportion to the ball.
+            wider = ball.clip_norm / (1 - STEP * inner.granularity / ball.clip_norm)
+            inner = calibrate(replace(task, domain=replace(ball, clip_norm=wider)), values)
+        return NumberSum(inner, (task.domain.low, task.domain.high))
+
+    return calibrated
 
 
 def _rounded(
@@ -98,6 +129,46 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
     )
 
 
+def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
+    name, domain = "distributed-discrete-laplace", task.domain
+    match domain:
+        case Categories():
+            ball = NormBall(domain.size, 1.0)
+        case Interval():
+            ball = NormBall(1, 1.0, (domain.high - domain.low) / 2)
+        case _:
+            ball = task.ball(name, (1.0,))
+    survivors = options["survivors"]
+    if survivors is not None and survivors > task.clients:
+        raise InfeasibleError(f"survivors must be at most the clients, {task.clients}, got {survivors}")
+
+    def build(epsilon: float) -> DistributedDiscreteLaplaceMechanism:
+        return calibrate_distributed_discrete_laplace(
+            ball, task.clients, options["bits"], epsilon, task.adjacency, survivors=survivors, whole=isinstance(domain, Categories)
+        )
+
+    inner = over_rounds(task.budget, build)
+    assert isinstance(inner, DistributedDiscreteLaplaceMechanism)  # noqa: S101 - what `build` returns
+    match domain:
+        case Categories():
+            return ItemSum(inner)
+        case Interval():
+            return NumberSum(inner, (domain.low, domain.high))
+        case _:
+            return inner
+
+
+def _laplace_lower_bound(task: Task) -> float | None:
+    """Bound the squared error of every mechanism with a private estimate, of items or vectors."""
+    if isinstance(task.domain, Categories):
+        return frequency_lower_bound(task, "secure-sum", unbiased=True)
+    return central_lower_bound(task)
+
+
+def _laplace_candidates(task: Task) -> list[Values]:
+    return [{}] if isinstance(task.domain, Categories) else [{}, *({"bits": bits} for bits in sum_bits(task))]
+
+
 def _toss_bits(task: Task) -> range:
     """Return the number of bits for one toss per client, plus one for few clients."""
     of_clients = math.ceil(math.log2(task.clients + 1))
@@ -114,7 +185,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=serve_numbers(
+        build=_serve_numbers(
             _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
         ),
         mechanism=DistributedDiscreteGaussianMechanism,
@@ -142,7 +213,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=serve_numbers(_rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")),
+        build=_serve_numbers(_rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")),
         mechanism=DistributedSkellamMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -158,6 +229,32 @@ ENTRIES = (
         ),
     ),
     Entry(
+        name="distributed-discrete-laplace",
+        title="Rounded vectors, numbers or items, with shares of discrete Laplace noise from every client",
+        paper="Goryczka, Xiong 2017, A comprehensive comparison of multiparty secure additions with differential privacy",
+        domains=(NormBall, Interval, Categories),
+        trust_model="secure-sum",
+        adjacencies=("replace-one", "add-or-remove-one"),
+        accounts=("pure", "rdp", "pld"),
+        options=(LAPLACE_BITS, SURVIVORS),
+        build=_discrete_laplace,
+        mechanism=DistributedDiscreteLaplaceMechanism,
+        norms=(1.0,),
+        lower_bound=_laplace_lower_bound,
+        candidates=_laplace_candidates,
+        formula=(
+            r"Each of $n$ clients rounds its vector to whole steps $\gamma$ without raising its $L_1$ norm, and sends $$y_i = "
+            r"\mathrm{round}(x_i/\gamma) + P_i - P_i' \bmod 2^b,$$ with negative binomial numbers $P_i, P_i'$ of shape $1/n$ and "
+            r"ratio $q = e^{-1/s}$ in every coordinate. The noise of the sum has the probability $\frac{1 - q}{1 + q}\, q^{|z|}$ at "
+            r"$z$, and the mean a variance of $\frac{2 q}{(1 - q)^2} \left(\frac{\gamma}{n}\right)^2$ in each coordinate. With $D$ "
+            r"steps of $L_1$ sensitivity, $\varepsilon = D/s$."
+        ),
+        use=(
+            "Use it in a secure sum for a guarantee without delta: numbers, histograms, and vectors of the L1 ball. Over more than about "
+            "eight rounds Gaussian noise with a delta has less error. State the `survivors` if clients may drop out."
+        ),
+    ),
+    Entry(
         name="cpsgd",
         title="A few levels for each coordinate, and binomial noise from every client",
         paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD",
@@ -166,7 +263,7 @@ ENTRIES = (
         adjacencies=ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(CPSGD_BITS, ROTATED, ROTATION_SEED),
-        build=serve_numbers(_cpsgd),
+        build=_serve_numbers(_cpsgd),
         mechanism=CpsgdMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -191,7 +288,7 @@ ENTRIES = (
         adjacencies=("replace-one",),
         accounts=("pure", "rdp", "pld", "rdp-extremes"),
         options=(BITS, TRIALS, ROTATION_SEED),
-        build=serve_numbers(_poisson_binomial),
+        build=_serve_numbers(_poisson_binomial),
         mechanism=PoissonBinomialMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,

@@ -214,8 +214,6 @@ def accounted(case: Case, mechanism: Mechanism, folder: Path) -> AccountSubject:
 def given(case: Case) -> dict[str, Any]:
     """Return the inputs of calibration without its budget: the case's task and options."""
     values = {"clients": CLIENTS, **case.options, **case.trial.given, **_of_domain(case.domain)}
-    if isinstance(case.domain, Interval) and case.entry.domains[0] is NormBall:
-        values |= _of_domain(case.domain.ball(case.adjacency))
     options = case.entry.calibration_options
     return check_values(case.entry.name, options, {option.name: values[option.name] for option in options if option.name in values})
 
@@ -223,6 +221,6 @@ def given(case: Case) -> dict[str, Any]:
 def _of_domain(domain: Domain) -> dict[str, Any]:
     if isinstance(domain, Categories):
         return {"categories": domain.size}
-    if not isinstance(domain, NormBall):
-        return {}
+    if isinstance(domain, Interval):
+        return {"low": domain.low, "high": domain.high}
     return {"dimension": domain.dimension, "norm": f"{domain.norm:g}", "clip": domain.clip_norm}

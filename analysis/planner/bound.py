@@ -18,8 +18,8 @@ ALSO_OF_BIASED: dict[LowerBound, LowerBound] = {
     unbiased_local_lower_bound: local_lower_bound,
     unbiased_central_lower_bound: central_lower_bound,
 }
-# Share of the central Gaussian's error below which a bound for vectors or items is too weak to judge a mechanism, as Gaussian noise could
-# be optimal. For a single number, Laplace noise is better than Gaussian noise, and within a small factor of the bound.
+# A bound for vectors or items below this share of a trusted server's least error is too weak to judge a mechanism: the server's noise could
+# be equally good. For a single number, Laplace noise is within a small factor of the bound.
 WEAK = 0.1
 
 
@@ -59,8 +59,8 @@ def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | Non
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
     """Return the largest bound (`largest_bound`), or the reason why no bound is given.
 
-    Outside the local trust model, the function returns no bound for vectors or items if the bound is far below `central`, the error of a
-    trusted server's Gaussian noise, which is then the better reference.
+    Outside the local trust model, no bound is given for vectors or items if it is far below `central`, the least error of a trusted
+    server: that error is then the better reference.
     """
     if entry.populations is not None:
         return ProvenBound(None, f"no proven bound: the error is stated for {' or '.join(entry.populations)} only")
@@ -69,7 +69,7 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
     if many and proven is not None and central is not None and entry.trust_model != "local" and proven < WEAK * central:
         share = proven / central
         return ProvenBound(
-            None, f"no proven bound to judge by: the known one is weak, {proven:.2g}, {share:.2g} of the central Gaussian's error"
+            None, f"no proven bound to judge by: the known one is weak, {proven:.2g}, {share:.2g} of a trusted server's error"
         )
     if proven is not None:
         return ProvenBound(proven)

@@ -26,7 +26,7 @@ from .population import PopulationSample, draw_sample, usual_population
 from .prediction import PredictedError, predict_error
 from .recommendation import marked, recommended_design, shortest_design
 from .record import TOLERANCE, Plan, PlannedMechanism, TriedDesign, ranked
-from .references import Reference, references, root_errors
+from .references import Reference, least_central_error, references, root_errors
 
 # Factor by which a guarantee computed by another method may exceed the budget.
 ROUNDING = 1 + 1e-9
@@ -213,14 +213,14 @@ class _Asked:
     options: Values
     seed: int
     sample: PopulationSample
-    references: tuple[Reference, Reference]
+    references: tuple[Reference, ...]
     timed: bool
     tolerance: float
 
     @property
     def central(self) -> float | None:
-        """Error of the central Gaussian."""
-        return self.references[1].predicted_error
+        """Least error of a trusted server."""
+        return least_central_error(self.references)
 
 
 @dataclass(frozen=True, eq=False)

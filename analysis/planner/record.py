@@ -16,7 +16,7 @@ from ...design.contracts.guarantee import TRUST_MODELS
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.task import Task
 from ...shown import GREY, Shown, results_first
-from .references import CENTRAL_GAUSSIAN, Reference
+from .references import ANSWER_ZERO, Reference, least_central_error
 
 if TYPE_CHECKING:
     from ...shown import Axes
@@ -109,7 +109,7 @@ class PlannedMechanism:
     bound_reason : str or None
         Reason for the absence of a bound.
     ratio_to_central : float or None
-        Ratio of the predicted error to the central Gaussian's error.
+        Predicted error over the least of a trusted server.
     client_seconds, server_seconds : float or None
         Predicted durations, as in `PredictedDuration`.
     options : tuple of (str, value)
@@ -294,7 +294,7 @@ class Plan(Shown):
     mechanisms : tuple of PlannedMechanism
         Feasible mechanisms, by trust model and predicted error; then the infeasible mechanisms.
     references : tuple of Reference
-        The answer zero, and a trusted server's Gaussian noise.
+        The answer zero, and the mechanisms of a trusted server, the least error first.
     nonzero : int or None
         Number of coordinates other than zero of a sparse population's vector; None for other populations.
     tolerance : float
@@ -334,9 +334,9 @@ class Plan(Shown):
             planned = self.of(model)
             bits = [mechanism.bits_per_coordinate or math.nan for mechanism in planned]
             axes.scatter(bits, [mechanism.predicted_error or math.nan for mechanism in planned], label=model)
-        for style, reference in zip(("--", ":"), self.references, strict=True):
-            if reference.predicted_error is not None:
-                axes.axhline(reference.predicted_error, color=GREY, linestyle=style, label=reference.name)
+        for style, (name, error) in zip((":", "--"), self.reference_columns.items(), strict=True):
+            if error is not None:
+                axes.axhline(error, color=GREY, linestyle=style, label=name.removesuffix("_error").replace("_", " "))
         axes.set(xscale="log", yscale="log", xlabel="bits of a message over coordinates", ylabel="predicted squared L2 error of the mean")
         axes.legend()
 
@@ -370,8 +370,14 @@ class Plan(Shown):
 
     @property
     def central_error(self) -> float | None:
-        """Error of the central Gaussian."""
-        return next(reference.predicted_error for reference in self.references if reference.name == CENTRAL_GAUSSIAN)
+        """Least error of a trusted server."""
+        return least_central_error(self.references)
+
+    @property
+    def reference_columns(self) -> dict[str, float | None]:
+        """Errors of the answer zero and of the best trusted server, as columns of tables."""
+        zero = next(reference.predicted_error for reference in self.references if reference.name == ANSWER_ZERO)
+        return {"answer_zero_error": zero, "central_error": self.central_error}
 
     def of(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
         """Return the mechanisms that can serve in a trust model, least errors first."""
@@ -398,14 +404,13 @@ class Plan(Shown):
     def to_frame(self) -> pd.DataFrame:
         """Return a tidy table with a row per mechanism: results first, then references and the task."""
         task = _task_columns(self.task, self.population, self.nonzero)
-        errors = {f"{reference.name.replace('-', '_')}_error": reference.predicted_error for reference in self.references}
         rows = []
         for mechanism in self.mechanisms:
             document = mechanism.document()
             check = document.pop("check")
             measured = {name: None if check is None else check[name] for name in ("squared_error", "standard_error", "excess", "off")}
             document["options"] = json.dumps(document["options"])
-            rows.append(document | {f"check_{name}": value for name, value in measured.items()} | errors | task)
+            rows.append(document | {f"check_{name}": value for name, value in measured.items()} | self.reference_columns | task)
         frame = pd.DataFrame(rows)
         frame = frame[results_first(map(str, frame))]
         numbers = [name for name in frame if frame[name].isna().all()]
@@ -414,7 +419,6 @@ class Plan(Shown):
     def designs_frame(self) -> pd.DataFrame:
         """Return a tidy table with a row per tried design that meets the task."""
         task = _task_columns(self.task, self.population, self.nonzero) | {"adjacency": self.task.adjacency}
-        errors = {f"{reference.name.replace('-', '_')}_error": reference.predicted_error for reference in self.references}
         rows = [
             {
                 "trust_model": mechanism.trust_model,
@@ -428,7 +432,7 @@ class Plan(Shown):
                 "recommended": mechanism.recommended and design.options == mechanism.options,
                 "on_real_numbers": mechanism.on_real_numbers,
                 "lower_bound": mechanism.lower_bound,
-                **errors,
+                **self.reference_columns,
                 **task,
             }
             for mechanism in self.feasible

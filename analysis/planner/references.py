@@ -1,21 +1,22 @@
-"""References of a plan: the answer zero, and a trusted server's Gaussian noise."""
+"""References of a plan: answering zero, and the registry's mechanisms of a trusted server."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.task import Task
-from ..simulation.mean import central_squared_error
+from ..catalogue.central_reference import CentralReference, central_references
 from .population import PopulationSample, input_scale
 
-ANSWER_ZERO, CENTRAL_GAUSSIAN = "answer-zero", "central-gaussian"
+ANSWER_ZERO = "answer-zero"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An estimate outside the registry; errors are squared L2 errors.
+    """An estimate that others are compared with; errors are squared L2 errors.
 
     Attributes
     ----------
@@ -30,9 +31,9 @@ class Reference:
     worst_error : float or None
         Largest expected error over the domain.
     error_per_coordinate, relative_error : float or None
-        Relative errors, as in `PlannedMechanism`.
-    bits_per_client : float
-        Number of bits of a message; an uncompressed coordinate has 64.
+        As for `PlannedMechanism`.
+    bits_per_client : float or None
+        Bits of a message; None where there is no such estimate.
     reason : str or None
         Reason for the absence of such an estimate.
     """
@@ -45,7 +46,7 @@ class Reference:
     worst_error: float | None
     error_per_coordinate: float | None
     relative_error: float | None
-    bits_per_client: float
+    bits_per_client: float | None
     reason: str | None = None
 
     def document(self) -> dict[str, Any]:
@@ -53,32 +54,31 @@ class Reference:
         return asdict(self)
 
 
-def references(task: Task, sample: PopulationSample) -> tuple[Reference, Reference]:
-    """Return the answer zero and the central Gaussian."""
+def references(task: Task, sample: PopulationSample) -> tuple[Reference, ...]:
+    """Return the answer zero, and the mechanisms of a trusted server, the least error first.
+
+    The mechanisms may send messages of any length.
+    """
     zero = sample.zero_error
-    bits = 64.0 * task.dimension
-    asked = Guarantee(task.epsilon, task.adjacency, "central", delta=task.delta)
-    central = None if task.sampling is not None else central_squared_error(task.domain, task.clients, asked, task.rounds)
-    reason = None
-    if central is None:
-        reason = "delta must be above 0, clients not sampled, and epsilon from 0.001 to 100, for this Gaussian noise"
-    averaged = None if central is None else central / task.rounds
     worst = _worst_zero(task.domain)
-    return (
-        Reference(ANSWER_ZERO, _zero_title(task.domain), None, zero, zero, worst, *root_errors(zero, task.domain), 0.0),
-        Reference(
-            CENTRAL_GAUSSIAN,
-            "Gaussian noise that a trusted server adds",
-            "central",
-            central,
-            averaged,
-            central,
-            None if central is None else root_errors(central, task.domain)[0],
-            None if central is None else root_errors(central, task.domain)[1],
-            bits,
-            reason,
-        ),
-    )
+    answered = Reference(ANSWER_ZERO, _zero_title(task.domain), None, zero, zero, worst, *root_errors(zero, task.domain), 0.0)
+    asked = Guarantee(task.epsilon, task.adjacency, "central", delta=task.delta)
+    return answered, *(_central(task, reference) for reference in central_references(task.domain, task.clients, asked, task.rounds))
+
+
+def least_central_error(every: Iterable[Reference]) -> float | None:
+    """Return the least predicted error of the mechanisms of a trusted server."""
+    return min((reference.predicted_error for reference in every if reference.trust_model and reference.predicted_error), default=None)
+
+
+def _central(task: Task, reference: CentralReference) -> Reference:
+    if reference.mechanism is None or reference.error is None or task.sampling is not None:
+        reason = reference.reason if task.sampling is None else "clients must not be sampled for this reference"
+        return Reference(reference.name, reference.title, "central", None, None, None, None, None, None, reason)
+    error = reference.error
+    shown = root_errors(error, task.domain)
+    bits = reference.mechanism.bits_per_client
+    return Reference(reference.name, reference.title, "central", error, error / task.rounds, error, *shown, bits)
 
 
 def root_errors(squared_error: float, domain: Domain) -> tuple[float, float]:

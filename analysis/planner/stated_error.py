@@ -7,7 +7,7 @@ from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry
 from ...design.contracts.task import LARGEST_TARGET, Task
-from ..simulation.mean import central_squared_error
+from ..catalogue.central_reference import central_squared_error
 from .bound import ProvenBound, proven_bound
 
 
@@ -22,7 +22,7 @@ class StatedError:
     worst_squared_error : float
         Largest expected error, with bias, over the domain, or over the entry's populations.
     central_squared_error : float or None
-        Error of Gaussian noise by a trusted server, for the task's budget; None if no such noise exists.
+        Least error of a trusted server's noise, for the task's budget; None where no such noise exists.
     lower_bound : float or None
         Largest proven lower bound on the worst error; None if no bound applies to the mechanism.
     bound_reason : str or None

@@ -8,14 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, WordArray
-from ...design.contracts.domains import Domain
-from ...design.contracts.gaussian import central_gaussian_error
-from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.noise.random_words import SeededWords, WordsLike
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
-from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
 
 # Number of neighbours that share masks; an even number is possible for every number of clients.
 MASK_NEIGHBOURS = 20
@@ -173,19 +169,6 @@ def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> 
     The function does not hold all long messages in memory at once.
     """
     return np.asarray(mechanism.decode(aggregate_once(mechanism, inputs, words), len(np.asarray(inputs))))
-
-
-def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
-    """Return the expected squared error of a round's mean with central Gaussian noise.
-
-    The noise keeps the guarantee, which is for all rounds together. The result is None if no such noise exists: for a delta of 0, or an
-    epsilon outside 1e-3 to 100. `central_gaussian_error` computes the error for the domain's `ball`.
-    """
-    if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
-        return None
-    ball = domain.ball(guarantee.adjacency)
-    # T rounds of T times the variance have the total privacy loss of a single round.
-    return rounds * central_gaussian_error(ball, clients, guarantee.epsilon, guarantee.delta, guarantee.adjacency)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.privacy import Scalar
 from ...progress import OnStep, notebook_progress
 from ...shown import results_first
+from ..catalogue.central_reference import central_squared_error
 from ..random_streams import named_stream
-from .mean import Wrapping, central_squared_error, simulate_mean
+from .mean import Wrapping, simulate_mean
 from .populations import check_inputs, input_chunks
 
 MOST_REPETITIONS = 10**6
@@ -24,8 +25,8 @@ SETTING = (
     *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
 )
 AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "zero_squared_error", "wrapped_coordinates")
-# Columns whose values are missing for mechanisms to which they do not apply.
-WITH_GAPS = (*WRAPPING, "central_gaussian_squared_error", "ratio_to_central")
+# These columns are missing for mechanisms to which they do not apply.
+WITH_GAPS = (*WRAPPING, "central_squared_error", "ratio_to_central")
 
 
 def repeat_mean(
@@ -60,7 +61,7 @@ def repeat_mean(
     masked : bool
         Whether messages are masked, as in `simulate_mean`.
     asked : Guarantee or None
-        Guarantee of the reference, central Gaussian noise; compared mechanisms should have the same. None for the mechanism's guarantee.
+        Guarantee of the reference, a trusted server's noise; compared mechanisms should have the same. None for the mechanism's guarantee.
     rounds : int
         Number of rounds that `asked` is for.
     on_step : callable
@@ -70,7 +71,7 @@ def repeat_mean(
     -------
     DataFrame
         One row per round: `repetition`, `seed`, `population`, `dimension`, `bits_per_client`, `bias_bound`, the mechanism's guarantee, the
-        fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`) and `ratio_to_central`;
+        fields of `SimulatedMean` and `Wrapping`, `central_squared_error` and `ratio_to_central`;
         inapplicable values are missing.
     """
     domain = check_inputs(population, mechanism.domain, nonzero)
@@ -93,7 +94,7 @@ def repeat_mean(
         "delta": guarantee.delta,
         "adjacency": guarantee.adjacency,
         "trust_model": guarantee.trust_model,
-        "central_gaussian_squared_error": central,
+        "central_squared_error": central,
     }
     rows = []
     for repetition in range(repetitions):
@@ -135,8 +136,8 @@ class MeanSummary:
         Standard error of the average squared error; None for a single round, unless the mechanism is always exact.
     bias_bound : float
         Upper bound on the norm of the estimate's bias.
-    central_gaussian_squared_error, ratio_to_central : float or None
-        Error of central Gaussian noise, and the average squared error over it; None if there is no such noise.
+    central_squared_error, ratio_to_central : float or None
+        Least error of a trusted server's noise, and the average squared error over it; None if there is no such noise.
     wrapped_coordinates : float or None
         Average number of coordinates that wrapped in a round.
     """
@@ -158,7 +159,7 @@ class MeanSummary:
     worst_squared_error: float
     zero_squared_error: float
     bias_bound: float
-    central_gaussian_squared_error: float | None
+    central_squared_error: float | None
     ratio_to_central: float | None
     wrapped_coordinates: float | None
     wrapped_coordinates_bound: float | None
@@ -187,7 +188,7 @@ def summarise_means(results: pd.DataFrame) -> MeanSummary:
                 f"results must be of one mechanism and population, got several values of {name}: {list(results[name].unique())}"
             )
     errors, first = results["squared_error"], results.iloc[0]
-    central = _known(first["central_gaussian_squared_error"])
+    central = _known(first["central_squared_error"])
     exact = first["worst_squared_error"] == first["bias_bound"] == 0
     common: dict[str, Any] = {name: _known(first[name]) for name in (*SETTING, *WRAPPING)}
     averages = {name: _known(results[name].mean()) for name in AVERAGED}
@@ -197,7 +198,7 @@ def summarise_means(results: pd.DataFrame) -> MeanSummary:
         clipped_share=float(results["clipped"].mean() / first["clients"]),
         standard_error=float(errors.std() / math.sqrt(len(results))) if len(results) > 1 else 0.0 if exact else None,
         worst_squared_error=float(first["worst_squared_error"]),
-        central_gaussian_squared_error=central,
+        central_squared_error=central,
         ratio_to_central=None if central is None else float(errors.mean() / central),
     )
 

@@ -16,9 +16,10 @@ from ...design.contracts.mechanism import FrequencyEstimate, FrequencyMechanism
 from ...design.contracts.registry import Values
 from ...design.contracts.task import Task
 from ...errors import InfeasibleError
+from ..catalogue.central_reference import central_squared_error
 from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
-from ..simulation.mean import aggregate_once, central_squared_error
+from ..simulation.mean import aggregate_once
 from ..simulation.two_round_frequencies import sized_by_count, two_round_frequencies
 from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
@@ -96,7 +97,7 @@ class FrequencyStudy:
     predicted_squared_error, zero_squared_error : float
         Error that the mechanism states, and error of uniform frequencies.
     central_squared_error, lower_bound : float or None
-        Error of a trusted server's Gaussian noise, and the proven lower bound; None if unavailable.
+        Least error of a trusted server, and the proven lower bound; None if unavailable.
     unknown_domain_ratio : float or None
         Ratio of an item's standard error with 2**20 public hash buckets to its standard error with the list. None if the list was not taken
         from the data, the mechanism cannot serve this number of buckets, or estimates have no error.

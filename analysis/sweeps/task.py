@@ -20,11 +20,12 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task, check_task
 from ...shown import results_first
+from ..catalogue.central_reference import central_squared_error
 from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import BUILT_IN, REGISTRY, entry_named
 from ..planner.bound import largest_bound
 from ..random_streams import named_stream
-from ..simulation.mean import central_squared_error, simulate_mean
+from ..simulation.mean import simulate_mean
 from ..simulation.populations import check_inputs, input_chunks
 
 # Name of the option for the folder of designed tables, which changes no result and is no design choice.
@@ -167,7 +168,7 @@ class PreparedMean:
     guarantee : Guarantee
         Proven guarantee of all rounds together.
     lower_bound, central_error : float or None
-        Lower bound on the squared error under the entry's hypotheses, and the error of central Gaussian noise for the same budget; None if
+        Lower bound on the squared error under the entry's hypotheses, and the least error of a trusted server for the same budget; None if
         no such number exists.
     """
 

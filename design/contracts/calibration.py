@@ -99,9 +99,13 @@ def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float
     `build` makes the mechanism for an epsilon of one round, which is at most `high`. A single round of a mechanism that states its
     guarantee at delta = 0 gets the budget's epsilon.
     """
-    if budget.delta == 0 or budget.rounds == 1:
+
+    def reached_by(mechanism: Mechanism) -> float:
+        return mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, budget.method)
+
+    if budget.sampling is None and (budget.delta == 0 or budget.rounds == 1):
         mechanism = build(budget.epsilon / budget.rounds)
-        reached = mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, account=budget.method)
+        reached = reached_by(mechanism)
         states_pure = mechanism.delta == 0 and budget.method in (None, "pure")
         if reached <= budget.epsilon and (budget.delta == 0 or states_pure or budget.epsilon - reached <= TOLERANCE):
             return mechanism
@@ -114,7 +118,7 @@ def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float
             raise InfeasibleError(
                 f"{error}, in each of the {budget.rounds} rounds that together have epsilon = {budget.epsilon:g}"
             ) from error
-        return mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, account=budget.method)
+        return reached_by(mechanism)
 
     start = budget.epsilon / math.sqrt(budget.rounds)
     return build(

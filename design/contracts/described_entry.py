@@ -21,7 +21,7 @@ class DescribedEntry:
     def listed(self) -> tuple[str, ...]:
         """Return the row of a list of mechanisms, under the headings `LISTED`."""
         own: Any = self
-        held = ", ".join("numbers" if domain is Interval else _held(own) for domain in own.domains)
+        held = ", ".join(_held(own, domain) for domain in own.domains)
         return own.name, own.trust_model, held, ", ".join(own.adjacencies), own.title
 
     def described(self) -> dict[str, str]:
@@ -47,8 +47,8 @@ class DescribedEntry:
         return html_table(own.name, self.described().items())
 
 
-def _held(entry: Any) -> str:
-    """Return the kind of clients' inputs in words, unless the inputs are numbers."""
-    if NormBall not in entry.domains:
-        return "items"
+def _held(entry: Any, domain: type) -> str:
+    """Return what clients of a domain hold, in words."""
+    if domain is not NormBall:
+        return "numbers" if domain is Interval else "items"
     return "vectors" if entry.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"

@@ -41,6 +41,8 @@ ANY_DELTA = 1e-5
 LOW = Option("low", float, "Low end of the interval of the clients' numbers.")
 HIGH = Option("high", float, "High end of the interval of the clients' numbers.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
+# Options of which a domain of the clients needs one.
+SIZES = ("categories", "dimension", "low", "high")
 CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
 
 
@@ -394,16 +396,16 @@ class Entry(DescribedEntry):
 
     def _size(self, *, required: bool) -> tuple[Option, ...]:
         """Return the options of the clients' domain; numbers are from the unit interval."""
-        if Categories in self.domains:
-            return (CATEGORIES,)
+        beside = replace(CATEGORIES, default=None, help="Number of items; without it, clients hold no items.")
+        items = (CATEGORIES if self.domains == (Categories,) else beside,) if Categories in self.domains else ()
         if NormBall not in self.domains:
-            return ()
+            return items
         ball = self._usual_norm(options_of(NormBall))
         needed = required and self.domains == (NormBall,)
         dimension = (
             {"default": REQUIRED} if needed else {"default": None, "help": "Number of coordinates; without it, no mechanism is built."}
         )
-        return tuple(replace(option, **dimension) if option.name == "dimension" else option for option in ball)
+        return *(replace(option, **dimension) if option.name == "dimension" else option for option in ball), *items
 
     @property
     def _ends(self) -> tuple[Option, ...]:
@@ -419,8 +421,10 @@ class Entry(DescribedEntry):
         return tuple(replace(option, default=default, help=option.help.removesuffix(".") + beside) for option, default in ends)
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
-        usual = 2.0 if self.norms is None else self.norms[0]
-        return tuple(replace(option, default=f"{usual:g}") if option.name == "norm" else option for option in options)
+        usual = "2" if self.norms is None else f"{self.norms[0]:g}"
+        # A mechanism for items or numbers may declare the norm of its vectors.
+        open_norm = [option.name == "norm" and (self.norms is not None or option.required) for option in options]
+        return tuple(replace(option, default=usual) if is_open else option for option, is_open in zip(options, open_norm, strict=True))
 
     def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
         """Return the mechanism of the parameters (`account_options`) as a subject of accounts.
@@ -461,7 +465,7 @@ class Entry(DescribedEntry):
         The values are those of `calibration_options`. The subject has its task (`AccountSubject.task`). Without a dimension of the vectors
         the subject is bare noise, or the epsilon of one round.
         """
-        sized = Categories in self.domains or any(values.get(name) is not None for name in ("dimension", "low", "high"))
+        sized = self.domains == (Categories,) or any(values.get(name) is not None for name in SIZES)
         if sized and self.noise is not None:
             self._check_bare(values)
         if not sized and self.has_bare_account:
@@ -475,7 +479,8 @@ class Entry(DescribedEntry):
                     raise InfeasibleError(f"epsilon per round would have to be above {LARGEST_PURE_EPSILON:g}, got {epsilon:g}: add rounds")
                 return self.bare_subject(epsilon, budget.adjacency)
         if not sized and self.domains[0] is NormBall:
-            raise ValueError(f"dimension must be given for {self.name}, or low and high for numbers of an interval, got neither")
+            others = ", or categories for items" if Categories in self.domains else ""
+            raise ValueError(f"dimension must be given for {self.name}, or low and high for numbers of an interval{others}, got neither")
         task = self.task_of(values, budget)
         chosen = {option.name: values[option.name] for option in self.options}
         mechanism = self.mechanism_for(task, chosen)
@@ -485,7 +490,7 @@ class Entry(DescribedEntry):
                 reason = f"which is built for what is proven, got {budget.method!r}"
                 raise ValueError(f"method must be left out for {self.name}, {reason}: by that account epsilon is {reached:g}")
         unused = () if isinstance(task.domain, NormBall) else ("dimension", "norm", "clip")
-        details = {name: value for name, value in values.items() if name not in unused and not (name in ("low", "high") and value is None)}
+        details = {name: value for name, value in values.items() if name not in unused and not (name in SIZES and value is None)}
         return replace(self.subject(mechanism, budget.adjacency, {**details, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
@@ -498,14 +503,17 @@ class Entry(DescribedEntry):
     def task_of(self, values: Values, budget: Budget) -> Task:
         """Return the task of a budget for clients of a stated domain."""
         domain: Domain = Interval()
-        if Categories in self.domains:
+        if values.get("categories") is not None:
             domain = Categories(values["categories"])
+            if values.get("dimension") is not None:
+                raise ValueError(f"dimension must be left out for items, got {values['dimension']}")
         elif NormBall in self.domains and values["dimension"] is not None:
             domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
         ends = {name: values[name] for name in ("low", "high") if values.get(name) is not None}
         if ends:
-            if isinstance(domain, NormBall):
-                raise ValueError(f"dimension must be left out for numbers of an interval, got {values['dimension']}")
+            if not isinstance(domain, Interval):
+                other = "dimension" if isinstance(domain, NormBall) else "categories"
+                raise ValueError(f"{other} must be left out for numbers of an interval, got {values[other]}")
             if len(ends) == 1:
                 (name,) = {"low", "high"} - ends.keys()
                 raise ValueError(f"{name} must be given with the interval's other end, {ends}")

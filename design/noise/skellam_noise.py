@@ -17,6 +17,7 @@ from .exact_sampler import GUARD_BITS, LEAST_BITS, TABLE_BITS, ExactSampler, Rat
 from .random_words import WordsLike, word_source
 
 LEAST_RATE, LARGEST_RATE = 1e-6, 1e10
+LEAST_POISSON_RATE = 1e-10
 
 # Largest variance of a single draw. The sampler splits larger variances into equal parts, as sums of Skellam numbers are Skellam.
 LARGEST_PART = 2**26
@@ -142,7 +143,7 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     Parameters
     ----------
     rate : float, int or Fraction
-        Mean and variance, 1e-6 to 1e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
+        Mean and variance, 1e-10 to 1e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
     size : int or tuple of int
         Number of samples, or the shape of the result.
     words : WordSource or numpy.random.Generator
@@ -157,7 +158,7 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     (2.5, 2.5)
     """
     words = word_source(words)
-    exact = rational_parameter("rate", rate, low=LEAST_RATE, high=LARGEST_RATE)
+    exact = rational_parameter("rate", rate, low=LEAST_POISSON_RATE, high=LARGEST_RATE)
     parts = math.ceil(exact / LARGEST_PART)
     return _poisson_sampler(exact / parts).draw_sums(parts, sample_shape(size), words)
 

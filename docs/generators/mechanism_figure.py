@@ -23,7 +23,7 @@ def draw_errors(numbers: dict[str, Any], epsilon: float) -> Figure:
     left.plot(epsilons, [point["error"] for point in points], color=BLUE.colour, marker=BLUE.marker, label="predicted error")
     _draw_known(left, epsilons, [point["worst"] for point in points], label="worst case", **{**SKY.look, "marker": ""})
     _draw_known(left, epsilons, [point["bound"] for point in points], label="proven bound", **BOUND)
-    _draw_known(left, epsilons, [point["central"] for point in points], label="trusted server, Gaussian noise", **CENTRAL)
+    _draw_known(left, epsilons, [point["central"] for point in points], label="trusted server, best noise", **CENTRAL)
     left.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="squared L2 error of the mean", title="at the usual design")
     left.set_xticks(epsilons, [f"{value:g}" for value in epsilons], minor=False)
     left.set_xticks([], minor=True)

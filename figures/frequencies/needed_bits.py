@@ -136,7 +136,9 @@ def needed_points(seed: int, sizes: Sequence[tuple[int, int]], options: Mapping[
         cases = [(BOUNDS, False), (IDENTITY, False)]
         cases += [(BERNOULLI, False)] if clients <= MOST_CODED else []
         for name, entry in BUILT_IN.items():
-            if entry.private and Categories in entry.domains and ADJACENCY in entry.adjacencies:
+            # The trusted server is the reference.
+            served = Categories in entry.domains and ADJACENCY in entry.adjacencies
+            if entry.private and served and entry.trust_model != "central":
                 sketched = {"rows", "width", "slack"} <= {option.name for option in entry.options}
                 cases += [(name, False), *([(name, True)] if sketched else [])]
         points += [

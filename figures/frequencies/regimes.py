@@ -21,6 +21,7 @@ from ...design.contracts.mechanism import FrequencyMechanism
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
 from ...design.frequencies.sketched_frequencies import SketchedFrequencies
+from ...design.secure_sum.delegated_sum import ItemSum
 from ...errors import InfeasibleError
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
@@ -98,11 +99,13 @@ class RegimePoint(Point):
         }
         rows = []
         for name, entry in BUILT_IN.items():
-            if Categories not in entry.domains or ADJACENCY not in entry.adjacencies:
+            # The trusted server is the reference.
+            if Categories not in entry.domains or ADJACENCY not in entry.adjacencies or entry.trust_model == "central":
                 continue
             for budget, mechanism in self._offers(entry, float(np.sum(frequencies**2))):
                 sketch = mechanism.sketch if isinstance(mechanism, SketchedFrequencies) else None
-                kind = entry.trust_model if sketch is None else HISTOGRAM if sketch.direct else SKETCH
+                histogram = isinstance(mechanism, ItemSum) if sketch is None else sketch.direct
+                kind = HISTOGRAM if histogram else entry.trust_model if sketch is None else SKETCH
                 rows.append(
                     head
                     | {

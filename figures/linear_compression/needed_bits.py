@@ -23,7 +23,7 @@ from ...analysis.catalogue.lower_bounds import (
     unbiased_central_lower_bound,
     unbiased_local_lower_bound,
 )
-from ...analysis.catalogue.registry import BUILT_IN, entry_named
+from ...analysis.catalogue.registry import BUILT_IN, CENTRAL_REFERENCES, entry_named
 from ...arguments import check_real
 from ...design.contracts.gaussian import central_gaussian_error, l2_radius
 from ...design.contracts.mechanism import Mechanism
@@ -210,7 +210,9 @@ def _built(entry: Entry, task: Task) -> Mechanism:
 
 def serving(entry: Entry) -> bool:
     """Return whether an entry is for vectors of the L2 ball, with replace-one adjacency."""
-    return NormBall in entry.domains and (entry.norms is None or 2.0 in entry.norms) and ADJACENCY in entry.adjacencies
+    served = NormBall in entry.domains and (entry.norms is None or 2.0 in entry.norms) and ADJACENCY in entry.adjacencies
+    # Exact noise of a trusted server is the reference.
+    return served and entry.name not in CENTRAL_REFERENCES
 
 
 def price_points(seed: int, clients: Sequence[int], offered: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:

@@ -92,7 +92,7 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
         PlanColumn("Average of all rounds", lambda planned: planned.predicted_error_of_rounds),
         PlanColumn("Worst squared error", lambda planned: planned.worst_error),
         PlanColumn("Worst over proven bound", lambda planned: planned.ratio_to_bound),
-        PlanColumn("Over central Gaussian", lambda planned: planned.ratio_to_central),
+        PlanColumn("Over central", lambda planned: planned.ratio_to_central),
         _times("Client", [planned.client_seconds for planned in every], lambda planned: planned.client_seconds),
         _times("Server", [planned.server_seconds for planned in every], lambda planned: planned.server_seconds),
         PlanColumn(

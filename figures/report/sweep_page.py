@@ -33,7 +33,7 @@ NAMES = {name: name.replace("_", " ") for name in SHOWN_SETTINGS} | {
 }
 # Settings whose numbers may be the horizontal axis, in order of preference.
 AXES = ("epsilon", "clients", "dimension", "categories", "rounds", "nonzero", "scale", "clip_norm", "delta")
-RULERS = (Ruler("central_error", "central Gaussian, same ε and δ", (0, (5, 3))), Ruler("zero_squared_error", "answering zero", (0, (1, 1))))
+RULERS = (Ruler("central_error", "trusted server, same ε and δ", (0, (5, 3))), Ruler("zero_squared_error", "answering zero", (0, (1, 1))))
 
 
 def write_sweep_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
@@ -88,7 +88,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
                 *(Column(name, NAMES[name].capitalize()) for name in models),
                 *(Column(name, NAMES[name].capitalize()) for name in varied if name not in ("epsilon", "delta")),
                 Column("mean_squared_error", "Squared error", error="standard_error"),
-                Column("ratio_to_central", "Over central Gaussian"),
+                Column("ratio_to_central", "Over central"),
                 Column("ratio_to_bound", "Worst over proven bound"),
                 Column(BITS, "Bits per client", digits=4),
                 Column("epsilon", "ε"),
@@ -158,7 +158,7 @@ def _notes(rows: pd.DataFrame, estimated: str) -> tuple[str, ...]:
     if rows["is_best"].any():
         notes.append("Shaded: the least error among rows with the same settings and the same guarantee.")
     if rows["ratio_to_central"].notna().any():
-        notes.append("Central Gaussian: a trusted server's Gaussian noise for the same epsilon, delta and adjacency.")
+        notes.append("Central: the least error of a trusted server's noise, for the same epsilon, delta and adjacency.")
     if rows["ratio_to_bound"].notna().any():
         notes.append("Worst over proven bound: the largest expected error over all inputs, over a lower bound that is proven for it.")
     return tuple(notes)

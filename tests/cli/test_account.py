@@ -102,6 +102,20 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
         {"rdp", "near-gaussian"},
     ),
+    "distributed-discrete-laplace": (
+        ["distributed-discrete-laplace", *SHARED, *("--bits", "20", "--steps", "5", "--scale", "20", "--survivors", "900"), *DELTA],
+        {"pure", "rdp", "pld"},
+    ),
+    "central-gaussian": (["central-gaussian", *SHARED, "--steps", "65536", "--noise-multiplier", "4", *DELTA], {"rdp", "near-gaussian"}),
+    "central-laplace": (["central-laplace", *SHARED, "--steps", "64", "--scale", "256", *DELTA], {"pure", "rdp", "pld"}),
+    "central-discrete-laplace": (
+        ["central-discrete-laplace", *SHARED, "--steps", "1", "--scale", "2", *DELTA],
+        {"pure", "rdp", "pld"},
+    ),
+    "central-staircase": (
+        ["central-staircase", *("--clients", "1000", "--steps", "64", "--epsilon", "1", "--width", "50"), *DELTA],
+        {"pure", "rdp", "pld"},
+    ),
     "exact-histogram": (["exact-histogram", "--clients", "30", "--categories", "1000"], {"none"}),
     # These mechanisms share their arguments and methods.
     **{

@@ -86,7 +86,7 @@ def test_the_table_for_people(run: Run, answer: Answer) -> None:
         f"{result['epsilon_lower_bound']:.4g}, with confidence 0.999",
         "no, but passing is not a proof",
         "in 25000 draws each",
-        "central Gaussian noise",
+        "trusted server, epsilon asked",
     ):
         assert text in shown
 

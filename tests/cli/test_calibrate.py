@@ -92,6 +92,31 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
         ["--clients", "1000"],
     ),
+    "distributed-discrete-laplace": (
+        ["--clients", "1000", "--dimension", "16", "--rounds", "3"],
+        {"bits": "bits", "steps": "steps", "scale": "scale", "survivors": "survivors"},
+        ["--clients", "1000", "--dimension", "16"],
+    ),
+    "central-gaussian": (
+        ["--clients", "1000", "--dimension", "16", "--rounds", "3"],
+        {"steps": "steps", "noise_multiplier": "noise-multiplier"},
+        ["--clients", "1000", "--dimension", "16"],
+    ),
+    "central-laplace": (
+        ["--clients", "1000", "--low", "0", "--high", "1", "--rounds", "3"],
+        {"steps": "steps", "scale": "scale"},
+        ["--clients", "1000", "--dimension", "1", "--clip", "0.5"],
+    ),
+    "central-discrete-laplace": (
+        ["--clients", "1000", "--categories", "20", "--rounds", "3"],
+        {"steps": "steps", "scale": "scale"},
+        ["--clients", "1000", "--dimension", "20"],
+    ),
+    "central-staircase": (
+        ["--clients", "1000", "--low", "0", "--high", "1"],
+        {"steps": "steps", "width": "width", "epsilon_per_round": "epsilon"},
+        ["--clients", "1000", "--clip", "0.5"],
+    ),
     "central-sketch": ([*SKETCHED[:-2], "--transform", "hadamard"], {"noise_multiplier": "noise-multiplier"}, []),
     "dp-rec": (TRAINING, {"clip_ratio": "clip-ratio"}, TRAINING),
     "binomial": (SIZES, {"trials": "trials"}, SIZES),

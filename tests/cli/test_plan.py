@@ -37,7 +37,7 @@ def test_the_answer_is_that_of_the_call(answered: dict[str, Any]) -> None:
     assert [item["predicted_error"] for item in answered["mechanisms"]] == [mechanism.predicted_error for mechanism in plan.mechanisms]
     for entry in answered["mechanisms"]:
         assert entry.keys() >= KEYS
-    assert [item["name"] for item in answered["references"]] == ["answer-zero", "central-gaussian"]
+    assert [item["name"] for item in answered["references"]] == ["answer-zero", "central-discrete-laplace", "central-gaussian"]
 
 
 def test_commands_run_and_simulate_what_was_predicted(answered: dict[str, Any], answer: Answer) -> None:

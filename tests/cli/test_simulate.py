@@ -82,7 +82,7 @@ def test_one_round_has_no_standard_error_and_the_seed_counts(answer: Answer) -> 
     assert first == again
     assert first["squared_error"] != other["squared_error"]
     assert first["standard_error"] is None
-    assert first["ratio_to_central"] == first["squared_error"] / first["central_gaussian_squared_error"]
+    assert first["ratio_to_central"] == first["squared_error"] / first["central_squared_error"]
 
 
 def test_masks_change_nothing(answer: Answer) -> None:
@@ -123,7 +123,7 @@ def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: A
         f"{summary['squared_error']:.6g} (s.e. {summary['standard_error']:.2g})",
         f"{summary['predicted_squared_error']:.6g}",
         f"{summary['worst_squared_error']:.6g}",
-        f"{summary['central_gaussian_squared_error']:.6g}",
+        f"{summary['central_squared_error']:.6g}",
         "0 of 16 a round",
         "delta = 1e-05",
         "add-or-remove-one",

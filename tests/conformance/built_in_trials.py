@@ -25,6 +25,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "shuffled-randomised-response": {"bits": 2},
     "cpsgd": {"bits": 10},
     "poisson-binomial": {"bits": 4},
+    "distributed-discrete-laplace": {"bits": 9},
+    "central-gaussian": {"bits": 8},
     "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,
@@ -61,7 +63,14 @@ AUDITED_SHARES = {
 }
 # Columns of messages that hold public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
-PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
+# The last words of a message to a trusted server are a share of its own random numbers, which it needs nobody to send.
+KEYED = ("central-gaussian", "central-laplace", "central-discrete-laplace", "central-staircase")
+PUBLIC_COLUMNS = {
+    "sqkr": slice(None, -1),
+    "recursive-hadamard-response": slice(1),
+    **dict.fromkeys(SEEDED, slice(1)),
+    **dict.fromkeys(KEYED, slice(-4, None)),
+}
 
 
 def of_account(mechanism: Any) -> Values:

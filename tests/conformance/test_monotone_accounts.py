@@ -37,6 +37,10 @@ NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "binomial": ("trials", {"trials": 20588, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 2.0, "l2": 2.0, "linf": 2.0}),
     "binomial skewed": ("trials", {"trials": 20588, "probability": 0.3, "scale": 1.0, "dimension": 2, "l1": 2.0, "l2": 2.0, "linf": 2.0}),
     "poisson-binomial": ("clients", {"clients": 20, "trials": 2, "theta": 0.1, "dimension": 2}),
+    "distributed-discrete-laplace": ("scale", {"clients": 40, "survivors": 50, "bits": 20, "steps": 5, "scale": 9.0, **VECTOR}),
+    "distributed-discrete-laplace clients": ("clients", {"clients": 40, "survivors": 50, "bits": 20, "steps": 5, "scale": 9.0, **VECTOR}),
+    "central-laplace": ("scale", {"clients": 40, "steps": 5, "scale": 9.0, **VECTOR}),
+    "central-gaussian": ("noise_multiplier", {"clients": 40, "steps": 500, "noise_multiplier": 2.0, **VECTOR}),
     "sketched-skellam-frequencies": (
         "local_variance",
         {"local_variance": 30.0, **SKETCH},
@@ -54,6 +58,7 @@ ITEMS = {"categories": 100, "rows": 3, "width": 16, "steps": 1}
 LITTLE_NOISE: Mapping[str, Mapping[str, Any]] = {
     "distributed-discrete-gaussian": {**SUMMED, "local_sigma": 0.012},
     "distributed-skellam": {**SUMMED, "local_variance": 1e-4},
+    "distributed-discrete-laplace": {"survivors": 50, "bits": 30, "steps": 5, "scale": 2.0, **VECTOR},
     "cpsgd": {"levels": 4, "trials": 3, "rotated": False, **VECTOR},
     "poisson-binomial": {"trials": 1, "theta": 0.45, "dimension": 2},
     "sketched-discrete-gaussian": PADDED,

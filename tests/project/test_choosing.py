@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import quietbits
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.planner.record import Plan, PlannedMechanism
+from quietbits.analysis.planner.references import Reference
 from quietbits.analysis.planner.words import task_in_words
 from quietbits.cli.main import app
 from quietbits.design.contracts.domains import Categories, Interval
@@ -116,7 +117,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
     """Return a Markdown section of a setting, its command, ranking and infeasible mechanisms."""
     plan = setting.plan()
     ruler = ["---", "---", *["---:"] * (len(HEADINGS) - 3), "---"]
-    zero, central = plan.references
+    zero, *central = plan.references
     refused = [refusal for refusal in plan.refusals if not refusal.reason.startswith(("clients must hold", "trust must"))]
     lines = [
         f"## {setting.title}",
@@ -129,12 +130,18 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
         _row(ruler),
         *(_row(_cells(planned)) for planned in plan.feasible),
         "",
-        f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.{_worse_than_zero(plan)}",
+        f"Answer zero: {_short(zero.predicted_error)}. {_trusted_servers(central)}.{_worse_than_zero(plan)}",
     ]
     if refused:
         reasons = [f"{', '.join(refusal.mechanisms)} ({refusal.reason})" for refusal in refused]
         lines += ["", f"Cannot serve: {'; '.join(reasons)}."]
     return lines
+
+
+def _trusted_servers(references: Iterable[Reference]) -> str:
+    """Return the errors of the mechanisms of a trusted server that serve."""
+    serving = [f"{reference.name} {_short(reference.predicted_error)}" for reference in references if reference.predicted_error]
+    return f"A trusted server: {', '.join(serving) or 'none'}"
 
 
 def _cells(planned: PlannedMechanism) -> tuple[str, ...]:

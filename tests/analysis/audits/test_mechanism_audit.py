@@ -108,7 +108,7 @@ def test_an_absent_item_of_a_message_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert (pair.first, pair.second) == (0, 9)
     absent = replace(mechanism.guarantee, adjacency="add-or-remove-one")
     monkeypatch.setattr(HadamardResponse, "guarantee", absent)
-    with pytest.raises(ValueError, match="adjacency must be replace-one for items outside a secure sum, got 'add-or-remove-one'"):
+    with pytest.raises(ValueError, match="adjacency must be replace-one for items whose messages are seen, got 'add-or-remove-one'"):
         neighbours(mechanism)
 
 

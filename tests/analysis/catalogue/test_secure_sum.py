@@ -19,8 +19,8 @@ from quietbits.design.secure_sum.sketched_sum import SketchedSecureSum
 from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
-NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and NormBall in entry.domains]
-# Sketches are as long as the vectors, since by default an entry refuses shorter sketches, which cost more than noise.
+NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and 2.0 in (entry.norms or ())]
+# Sketches are as long as the vectors: by default an entry refuses shorter sketches, because compression costs more than noise.
 SKETCH = {"rows": 1, "sketch_dimension": 20}
 OPTIONS: dict[str, dict[str, Any]] = {"sketched-discrete-gaussian": SKETCH, "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH}}
 # With a sketch, the seed also determines the sketch.

@@ -72,7 +72,7 @@ def test_a_mistyped_option_is_refused(name: str, typed: str, fault: str, capsys:
 
 def test_an_unknown_mechanism_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["laplce"]) == 2
-    assert "did you mean laplace?" in capsys.readouterr().err
+    assert "did you mean laplace or central-laplace?" in capsys.readouterr().err
 
 
 def test_the_program_fails_for_a_mechanism_that_is_wrong(tmp_path: Path) -> None:

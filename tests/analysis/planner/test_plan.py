@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import quietbits
+from quietbits.analysis.catalogue.central_reference import central_squared_error
 from quietbits.analysis.catalogue.lower_bounds import local_lower_bound
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.planner.bound import proven_bound
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.planner.record import Plan
 from quietbits.analysis.planner.words import population_in_words
-from quietbits.analysis.simulation.mean import central_squared_error
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.guarantee import TRUST_MODELS
 from quietbits.design.contracts.norm_ball import NormBall
@@ -97,10 +97,11 @@ def test_bounds_are_for_mechanisms_that_meet_their_hypotheses(plan: Plan) -> Non
     assert biased.reason == "no proven bound: those that are known are for unbiased mechanisms"
 
 
-def test_the_references_are_not_mechanisms(plan: Plan) -> None:
-    zero, central = plan.references
-    assert (zero.name, central.name) == ("answer-zero", "central-gaussian")
-    assert not {zero.name, central.name} & {mechanism.name for mechanism in plan.mechanisms}
+def test_the_references_are_answering_zero_and_trusted_servers(plan: Plan) -> None:
+    zero, central, pure = plan.references
+    assert (zero.name, central.name, pure.name) == ("answer-zero", "central-gaussian", "central-laplace")
+    assert (pure.predicted_error, pure.reason) == (None, "norm must be 1 for central-laplace, got 2")
+    assert central.bits_per_client == REGISTRY["central-gaussian"].mechanism_for(VECTORS).bits_per_client
     # A coordinate of the positive sphere has the mean Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2)).
     dimension = VECTORS.dimension
     coordinate = math.exp(math.lgamma(dimension / 2) - math.lgamma((dimension + 1) / 2)) / math.sqrt(math.pi)
@@ -117,7 +118,7 @@ def test_the_references_are_not_mechanisms(plan: Plan) -> None:
 def test_rounds_share_the_budget_and_zero_does_not_gain(plan_only: Callable[..., None]) -> None:
     plan_only("distributed-discrete-gaussian", "distributed-skellam")
     several = plan_task(replace(VECTORS, rounds=10), trust="secure-sum", timed=False)
-    zero, central = several.references
+    zero, central, _ = several.references
     assert zero.predicted_error_of_rounds == zero.predicted_error
     assert central.predicted_error_of_rounds == pytest.approx(central.predicted_error / 10)
     best = several.feasible[0]
@@ -213,11 +214,17 @@ def test_shuffled_letters_are_timed_too() -> None:
 
 def test_numbers_in_a_secure_sum_are_bounded_by_what_two_ends_of_the_interval_reveal() -> None:
     result = plan_task(replace(NUMBERS, delta=1e-5, bits=20), trust="secure-sum", timed=False)
-    assert {item.name for item in result.feasible} == {"distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial"}
+    with_delta = {"distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial"}
+    assert {item.name for item in result.feasible} == {"distributed-discrete-laplace", *with_delta}
+    gaussian = result.named("distributed-discrete-gaussian")
+    assert gaussian.lower_bound == pytest.approx(central_bound(1, 1000, 2.0, 1e-5, radius=2.0))
+    # Noise without a delta is the best, as near to a trusted server's as its steps permit.
     best = result.feasible[0]
-    assert best.lower_bound == pytest.approx(central_bound(1, 1000, 2.0, 1e-5, radius=2.0))
+    assert best.name == "distributed-discrete-laplace"
+    assert best.lower_bound == pytest.approx(central_bound(1, 1000, 2.0, 0.0, radius=2.0))
     assert best.ratio_to_bound > 1
-    assert best.ratio_to_central == pytest.approx(1.0, rel=0.05)
+    assert 1 < best.ratio_to_central < 1.2
+    assert gaussian.ratio_to_central > 5
 
 
 def test_an_error_that_is_stated_for_an_option_is_not_ranked_without_it(plan_only: Callable[..., None]) -> None:
@@ -236,7 +243,7 @@ def test_the_frame_is_tidy_and_can_be_written(plan: Plan, tmp_path_factory: pyte
     frame = plan.to_frame()
     assert len(frame) == len(REGISTRY)
     assert set(frame["clients"]) == {500}
-    assert frame["central_gaussian_error"].nunique() == 1
+    assert frame["central_error"].nunique() == 1
     file = tmp_path_factory.mktemp("plan") / "plan.parquet"
     frame.to_parquet(file)
 

@@ -18,11 +18,9 @@ import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
 from quietbits.analysis.simulation import mean
 from quietbits.analysis.simulation.dp_rec_mean import simulate_dp_rec_mean
-from quietbits.analysis.simulation.mean import SimulatedMean, Wrapping, central_squared_error, simulate_mean
+from quietbits.analysis.simulation.mean import SimulatedMean, Wrapping, simulate_mean
 from quietbits.analysis.simulation.populations import input_chunks
 from quietbits.design.contracts.domains import Categories, Interval
-from quietbits.design.contracts.gaussian import central_gaussian_error
-from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.mechanism import SecureSumMechanism, VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import Privacy
@@ -371,27 +369,6 @@ def test_memory_of_a_secure_sum_does_not_grow_with_the_clients() -> None:
 
     peak(50)
     assert peak(10_000) < 1.5 * peak(500)
-
-
-def test_the_central_reference() -> None:
-    ball = NormBall(4, 2.0, 3.0)
-    replaced, removed = (
-        central_squared_error(ball, 50, Guarantee(1.0, adjacency, "local", delta=1e-5))
-        for adjacency in ("replace-one", "add-or-remove-one")
-    )
-    assert replaced == central_gaussian_error(ball, 50, 1.0, 1e-5, "replace-one")
-    assert removed is not None
-    assert replaced == pytest.approx(4 * removed, rel=1e-14)
-    for guarantee in (
-        Guarantee(1.0, "replace-one", "local"),
-        Guarantee(101.0, "replace-one", "local", delta=1e-5),
-        Guarantee(float("inf"), "replace-one", "local", delta=1e-5),
-    ):
-        assert central_squared_error(ball, 50, guarantee) is None
-    # The sensitivity of a number is the interval's length, as that of a vector of one coordinate is twice the radius.
-    guarantee = Guarantee(1.0, "replace-one", "local", delta=1e-5)
-    assert central_squared_error(Interval(4.0, 10.0), 50, guarantee) == central_squared_error(NormBall(1, 2.0, 3.0), 50, guarantee)
-    assert central_squared_error(ball, 50, guarantee, rounds=7) == pytest.approx(7 * replaced, rel=1e-14)
 
 
 def test_the_example_of_the_documentation_runs() -> None:

@@ -51,8 +51,8 @@ def test_averages_and_ratios(tmp_path: Path) -> None:
         assert row["mean_squared_error"] == pytest.approx(errors.mean(), rel=1e-13)
         assert row["standard_error"] == pytest.approx(errors.std(ddof=1) / np.sqrt(3), rel=1e-13)
         central = central_gaussian_error(NormBall(4, 2.0, 0.5), 50, row["epsilon"], 1e-5, "replace-one")
-        assert row["central_error"] == central
-        assert row["ratio_to_central"] == pytest.approx(errors.mean() / central, rel=1e-13)
+        assert row["central_error"] == pytest.approx(central, rel=5e-6)
+        assert row["ratio_to_central"] == pytest.approx(errors.mean() / row["central_error"], rel=1e-13)
     assert summary["wrapped_coordinates"].isna().all()
 
 
@@ -108,7 +108,7 @@ def test_rounds_share_the_budget(tmp_path: Path) -> None:
     ratio = often["predicted_squared_error"] / once["predicted_squared_error"]
     # Nine rounds of Gaussian noise have nine times the variance, and so has the reference, so their ratio stays the same.
     assert ratio["gaussian"] == pytest.approx(9, rel=1e-6)
-    assert often["central_error"].to_numpy() == pytest.approx(9 * once["central_error"].to_numpy(), rel=1e-12)
+    assert often["central_error"].to_numpy() == pytest.approx(9 * once["central_error"].to_numpy(), rel=5e-6)
     assert 7 < ratio["distributed-discrete-gaussian"] < 10
     assert ratio["cldp"] > 9
 

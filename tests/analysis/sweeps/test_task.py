@@ -39,8 +39,8 @@ def task_of(name: str, domain: Domain, **changes: Any) -> MeanTask:
 CASES = [
     (name, domain)
     for name, entry in REGISTRY.items()
-    for domain in (Interval(0.0, 2.0), NormBall(3, 2.0), Categories(3))
-    if type(domain) in entry.domains
+    for domain in (Interval(0.0, 2.0), NormBall(3, 1.0), NormBall(3, 2.0), Categories(3))
+    if type(domain) in entry.domains and not (isinstance(domain, NormBall) and domain.norm not in (entry.norms or (2.0,)))
 ]
 
 

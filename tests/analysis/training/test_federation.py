@@ -223,7 +223,11 @@ def test_poisson_sampling_of_a_secure_sum_fills_its_seats(budget: dict[str, floa
 @pytest.mark.parametrize("sampling", ["poisson", "with-replacement"])
 @pytest.mark.parametrize(
     ("mechanism", "options", "budget"),
-    [("dp-fedavg", {"noise_multiplier": 1.0}, {}), ("central-sketch", {"sketch_dimension": 105, "rows": 5}, {"epsilon": 5.0})],
+    [
+        ("dp-fedavg", {"noise_multiplier": 1.0}, {}),
+        ("central-sketch", {"sketch_dimension": 105, "rows": 5}, {"epsilon": 5.0}),
+        ("central-gaussian", {}, {"epsilon": 5.0}),
+    ],
 )
 def test_a_trusted_server_takes_as_many_clients_as_come(
     mechanism: str, options: dict[str, float], budget: dict[str, float], sampling: str, task: Tasks, federation: Federations

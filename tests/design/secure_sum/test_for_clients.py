@@ -16,7 +16,7 @@ ITEMS = [name for name, entry in REGISTRY.items() if entry.trust_model == "secur
 
 def built(name: str, clients: int, **options: object) -> SecureSumMechanism:
     entry = REGISTRY[name]
-    domain = NormBall(3, 2.0, 2.0)
+    domain = NormBall(3, (entry.norms or (2.0,))[0], 2.0)
     mechanism = entry.mechanism_for(Task(domain, clients, 4.0, 1e-3, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **options})
     assert isinstance(mechanism, SecureSumMechanism)
     return mechanism

@@ -29,7 +29,10 @@ def test_no_mechanism_is_better_than_the_bound(rows: pd.DataFrame) -> None:
     # The errors of histograms do not depend on the data.
     histograms = rows[rows["kind"] == HISTOGRAM]
     assert (histograms["predicted_squared_error"] > histograms["lower_bound"]).all()
-    assert (histograms["predicted_squared_error"] > 0.99 * histograms["central_squared_error"]).all()
+    # Discrete Laplace noise has less error than the reference, a trusted server's Gaussian noise.
+    gaussian = histograms[histograms["mechanism"] != "distributed-discrete-laplace"]
+    assert (gaussian["predicted_squared_error"] > 0.99 * gaussian["central_squared_error"]).all()
+    assert (histograms["predicted_squared_error"] > 0.2 * histograms["central_squared_error"]).all()
 
 
 def test_the_winner_is_the_best_row(rows: pd.DataFrame) -> None:

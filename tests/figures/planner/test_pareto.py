@@ -19,7 +19,7 @@ def test_every_trust_model_is_drawn_beside_what_is_possible(frame: pd.DataFrame)
     with print_style():
         (axes,) = draw_plan(frame).axes
     drawn = {str(line.get_label()) for line in axes.get_lines()}
-    assert {"local", "secure-sum", "central Gaussian", "no messages", "proven bound, local"} <= drawn
+    assert {"local", "secure-sum", "trusted server", "no messages", "proven bound, local"} <= drawn
 
 
 def test_the_front_never_rises(frame: pd.DataFrame) -> None:

@@ -36,15 +36,14 @@ def clients_for(trust_model: str, share: float) -> str:
 
 
 def least_errors() -> list[list[object]]:
-    """Return the recommended mechanism of each trust model for items, and the central Gaussian."""
+    """Return the recommended mechanism of each trust model for items."""
     plan = planned(WORDS)
     rows: list[list[object]] = []
     for model, name in plan.recommended.items():
         row = plan.named(name)
         bits = f"{row.bits_per_client:,.0f}" if row.bits_per_client > 100 else f"{row.bits_per_client:.4g}"
         rows.append([model, ..., name, bits, percentage(row.relative_error)])
-    central = plan.references[1]
-    return [*rows, ["central", ..., ..., f"{central.bits_per_client:,.0f}", percentage(central.relative_error)]]
+    return rows
 
 
 def mechanisms() -> int:

@@ -187,7 +187,7 @@ class Shown(ABC):
 
     @property
     @abstractmethod
-    def line(self) -> str:
+    def summary(self) -> str:
         """Summary of the result in one line."""
 
     @abstractmethod
@@ -212,7 +212,7 @@ class Shown(ABC):
 
     def __repr__(self) -> str:
         """Return the line after the name of the class."""
-        return f"<{type(self).__name__}: {printable(self.line)}>"
+        return f"<{type(self).__name__}: {printable(self.summary)}>"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.line)}</p>{self.to_frame().to_html(index=False, na_rep='')}"
+        return f"<p>{html.escape(self.summary)}</p>{self.to_frame().to_html(index=False, na_rep='')}"

@@ -90,7 +90,7 @@ def training_delta(setting: TrainingSetting, plan: TrainingPlan, epsilon: float)
     mechanism = plan.mechanism
     assert isinstance(mechanism, VectorMechanism)
     clients = plan.seats or setting.clients_per_round
-    variance = mechanism.worst_variance / mechanism.ball.dimension * clients
+    variance = mechanism.variance_bound / mechanism.ball.dimension * clients
     count = plan.count.deviation if plan.count is not None else plan.count_deviation
     cohorts = setting.cohorts
     certain = not setting.secret_sampling or setting.sampling == "passes"

@@ -42,9 +42,9 @@ class Calibration(Shown):
     report: AccountReport
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """The budget and the report, in one line."""
-        return f"budget epsilon {self.budget.epsilon:g}; {self.report.line}"
+        return f"budget epsilon {self.budget.epsilon:g}; {self.report.summary}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the report's accounts as a table, as `PrivacyReport.to_frame` does."""

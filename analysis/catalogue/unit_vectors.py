@@ -68,7 +68,7 @@ def _simplex(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
     if options["message_bits"] is not None:
         return RotatingSimplexMechanism(epsilon, options["message_bits"], ball)
     numbers = range(1, min(USUAL_SIMPLEX_BITS, most_simplex_bits(ball.dimension)) + 1)
-    return min((RotatingSimplexMechanism(epsilon, bits, ball) for bits in numbers), key=lambda mechanism: mechanism.worst_variance)
+    return min((RotatingSimplexMechanism(epsilon, bits, ball) for bits in numbers), key=lambda mechanism: mechanism.variance_bound)
 
 
 def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:

@@ -104,9 +104,9 @@ class CompositionReport(Shown):
     parts: tuple[PartReport, ...]
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """One line with the parts' number and the guarantee."""
-        return self.account.line
+        return self.account.summary
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a data frame with one row per account, as `PrivacyReport.to_frame`."""

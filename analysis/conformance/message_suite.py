@@ -68,7 +68,7 @@ class MessageSuite(Tried):
         assert ((variances > 0) == case.entry.private).all()
         worst, of_these = mechanism.error(), mechanism.error(inputs)
         assert of_these.variance == pytest.approx(variances.mean())
-        assert worst.variance == mechanism.worst_variance >= variances.max() * (1 - 1e-9)
+        assert worst.variance == mechanism.variance_bound >= variances.max() * (1 - 1e-9)
         assert worst.shared == mechanism.worst_shared_variance >= of_these.shared >= 0
         assert worst.of_mean(40, rounds=2) <= worst.of_mean(40)
         assert (worst.bias, worst.wrap_probability) == (of_these.bias, of_these.wrap_probability)

@@ -318,7 +318,7 @@ class Plan(Shown):
     advice: tuple[Advice, ...] = ()
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """One line with the number of mechanisms that can serve, and the recommended mechanisms."""
         names = ", ".join(f"{name} ({model})" for model, name in self.recommended.items())
         return f"{len(self.feasible)} of {len(self.mechanisms)} mechanisms can serve; recommended: {names or 'none'}"

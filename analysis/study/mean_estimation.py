@@ -212,7 +212,7 @@ def _estimate(
         estimate=estimate,
         error=estimate - true_mean,
         standard_error=math.sqrt(variance_sum) / len(values),
-        worst_standard_error=math.sqrt(protocol.worst_variance / len(values)),
+        worst_standard_error=math.sqrt(protocol.variance_bound / len(values)),
         bits_per_client=protocol.bits_per_client,
         guarantee=protocol.guarantee,
         objective=None if bound is None else bound.objective_of(protocol),

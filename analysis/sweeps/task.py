@@ -285,7 +285,7 @@ class MeanTask:
         task = self.task
         mechanism = self.mechanism.build(task, cache)
         # The mechanism caches this variance, so that workers need not compute it.
-        _ = mechanism.worst_variance
+        _ = mechanism.variance_bound
         if task.rounds == 1 and task.sampling is None:
             guarantee = mechanism.guarantee
         else:

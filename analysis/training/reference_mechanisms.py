@@ -61,7 +61,7 @@ class FloatMechanism(SummedVectors):
         return float(self.bits * self.ball.dimension)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Worst variance, 0.0: rounding errors are not counted."""
         return 0.0
 
@@ -96,7 +96,7 @@ class QuantisedMechanism(SummedVectors):
         return float(self.bits * self.ball.dimension + 32)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of a vector with a coordinate at the clip norm and the others between levels.
 
         The clip norm is not enforced.
@@ -239,7 +239,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return math.sqrt(self._worst_rounding)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of the noise for `clients` messages, plus an upper bound for their rounding."""
         return self._noise_variance + self._worst_rounding
 
@@ -340,7 +340,7 @@ class SignGaussianMechanism(VectorMechanism):
         return radius - self.unit * math.erf(radius / (self.deviation * math.sqrt(2)))
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of the zero vector: ``dimension unit**2``."""
         return self.ball.dimension * self.unit**2
 

@@ -108,7 +108,7 @@ class CentralNoise(VectorMechanism):
         return {"worst_squared_error": self.error().of_mean(self.clients)}
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the variance of rounding, and of a client's share of the noise, over the ball."""
         return self.granularity**2 * (self._share + float(self._rounding_variance(None)))
 

@@ -106,7 +106,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         return self.noise_multiplier * self.sketch_clip * (2 if self.adjacency == "replace-one" else 1)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """The variance, which is the same for all vectors."""
         return self.ball.dimension * self.noise_deviation**2 / self.clients / self.sketch.length_factor**2
 
@@ -131,7 +131,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the dimension times the variance of a client's share of the noise, for each vector."""
-        return np.full(len(self.ball.check(vectors)), self.worst_variance)
+        return np.full(len(self.ball.check(vectors)), self.variance_bound)
 
     @cached_property
     def _sketch_ball(self) -> NormBall:

@@ -89,9 +89,9 @@ class DelegatedNumbers(Delegated, ScalarMechanism):
         return mechanism
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the variance of `inner`."""
-        return float(self.inner.worst_variance)
+        return float(self.inner.variance_bound)
 
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return the variance of `inner` for each number."""

@@ -111,7 +111,7 @@ class Mechanism(ShownFields, ABC):
 
     @property
     @abstractmethod
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on `variance` over the domain.
 
         The bound holds for every input, so that it can be stated before any input is seen.
@@ -281,7 +281,7 @@ class Mechanism(ShownFields, ABC):
 
     def error(self, inputs: ArrayLike | None = None) -> Error:
         """Return the average error for these inputs, or the worst error of the domain for None."""
-        variance = self.worst_variance if inputs is None else float(np.mean(self.variance(inputs)))
+        variance = self.variance_bound if inputs is None else float(np.mean(self.variance(inputs)))
         return Error(variance, self.bias_bound, self.wrap_probability, self.worst_shared_variance)
 
     @property
@@ -382,7 +382,7 @@ class FrequencyMechanism(Mechanism):
         """Upper bound on the variance of one client's decoded frequency of another item."""
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the summed variance of a client's decoded frequencies, for any held item.
 
         The variance is ``holder_variance + (categories - 1) other_variance``.
@@ -390,8 +390,8 @@ class FrequencyMechanism(Mechanism):
         return self.holder_variance + (self.categories - 1) * self.other_variance
 
     def variance(self, items: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each item."""
-        return np.full(len(self.domain.clip(items)), self.worst_variance)
+        """Return `variance_bound` for each item."""
+        return np.full(len(self.domain.clip(items)), self.variance_bound)
 
     def error(self, items: ArrayLike | None = None) -> Error:
         """Return the error of the frequencies for given items, or the worst error of the domain."""

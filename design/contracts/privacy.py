@@ -225,7 +225,7 @@ class PrivacyReport(Shown):
     allow_real_numbers: bool = False
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """One line with the guarantee, its account, and the rounds."""
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         by = "" if self.best is None else f", by {self.best.name}"

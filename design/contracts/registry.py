@@ -95,9 +95,9 @@ class AccountReport(Shown):
     privacy: PrivacyReport
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """One line with the subject and its privacy."""
-        return f"{self.subject.mechanism}: {self.privacy.line}"
+        return f"{self.subject.mechanism}: {self.privacy.summary}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a data frame with one row per account, as `PrivacyReport.to_frame`."""

@@ -103,7 +103,7 @@ class BlockMechanism(SupportMechanism):
         return max(*same, *([self.other_block_variance] if self.blocks > 1 else []), 0.0)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of an item of the largest or of the smallest block."""
         return float(self._variances(np.array([self._items_of(0), self._items_of((self.categories - 1) // self.block_items)])).max())
 

@@ -124,7 +124,7 @@ def hadamard_response(epsilon: float, categories: int, blocks: int | None = None
     if blocks is not None:
         return HadamardResponse(epsilon, categories, blocks)
     powers = range(padded_dimension(HadamardResponse(epsilon, categories, 1).categories).bit_length())
-    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda mechanism: mechanism.worst_variance)
+    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda mechanism: mechanism.variance_bound)
 
 
 def published_blocks(epsilon: float, categories: int) -> int:
@@ -250,5 +250,5 @@ def recursive_hadamard_response(epsilon: float, categories: int, message_bits: i
     most = int(math.log2(of_single_bit.most_blocks)) + 1
     choices = range(1, most + 1) if message_bits is None else [check_integer("message_bits", message_bits, low=1, high=most)]
     return min(
-        (RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda mechanism: mechanism.worst_variance
+        (RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda mechanism: mechanism.variance_bound
     )

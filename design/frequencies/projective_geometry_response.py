@@ -300,7 +300,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
                 for blocks in choices
                 if 1 <= blocks <= categories and blocks * space.points <= most_outputs
             ]
-    return min(mechanisms, key=lambda mechanism: (mechanism.worst_variance, mechanism.bits_per_client))
+    return min(mechanisms, key=lambda mechanism: (mechanism.variance_bound, mechanism.bits_per_client))
 
 
 def padded_digits(prime: int, points: int) -> int:

@@ -78,7 +78,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     def facts(self) -> dict[str, Any]:
         """Return the facts, with the squared error if decoding selects the right items."""
-        return {**super().facts(), "oracle_squared_error": self.worst_variance / self.clients}
+        return {**super().facts(), "oracle_squared_error": self.variance_bound / self.clients}
 
     @property
     def dense(self) -> SketchedDiscreteGaussianFrequencies:
@@ -97,7 +97,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return self._item_variance(self.sketch.rows, self.distinct_items)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """The number of distinct items times `item_variance`."""
         return self.distinct_items * self.item_variance
 
@@ -150,8 +150,8 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return self._threshold(self.sketch.rows, self.distinct_items)
 
     def variance(self, items: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each item, as the noise does not depend on the item."""
-        return np.full(len(self.domain.clip(items)), self.worst_variance)
+        """Return `variance_bound` for each item, as the noise does not depend on the item."""
+        return np.full(len(self.domain.clip(items)), self.variance_bound)
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
         """Return the standard error of least squares on s items, for every item."""

@@ -134,7 +134,7 @@ def subset_selection(epsilon: float, categories: int) -> SubsetSelection:
     best = SubsetSelection(epsilon, categories, 1)
     share = best.categories * math.exp(-best.epsilon) / (1 + math.exp(-best.epsilon))
     for size in {math.floor(share), math.ceil(share)} - {0, 1, categories}:
-        best = min(best, SubsetSelection(epsilon, categories, size), key=lambda mechanism: mechanism.worst_variance)
+        best = min(best, SubsetSelection(epsilon, categories, size), key=lambda mechanism: mechanism.variance_bound)
     return best
 
 

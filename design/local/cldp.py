@@ -78,7 +78,7 @@ class CLDPMechanism(ScalarMechanism):
         return pure_privacy(self.epsilon)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the middle of the interval."""
         return (self._half_width / self._contrast) ** 2
 
@@ -181,7 +181,7 @@ class SampledSignMechanism(VectorMechanism):
         """L2 norm of a decoded draw, the same for all draws, in the vectors' units."""
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the ball's centre: ``message_norm**2``."""
         return self.message_norm**2
 
@@ -214,8 +214,8 @@ class SampledSignMechanism(VectorMechanism):
         return self._combination(aggregate[:, 1] - aggregate[:, 0]) / total
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact variance of each vector, ``worst_variance - ||x||**2``."""
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        """Return the exact variance of each vector, ``variance_bound - ||x||**2``."""
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
     def _contrast(self) -> float:
@@ -238,7 +238,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
     Examples
     --------
     >>> mechanism = CLDPLinfMechanism(5.0, NormBall(dimension=128, norm=math.inf))
-    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1)
+    >>> mechanism.bits_per_client, round(mechanism.variance_bound, 1)
     (8.0, 16831.6)
     """
 
@@ -297,13 +297,13 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
     Examples
     --------
     >>> mechanism = CLDPL2Mechanism(5.0, NormBall(dimension=128, norm=2.0))
-    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1), round(mechanism.realised_epsilon, 4)
+    >>> mechanism.bits_per_client, round(mechanism.variance_bound, 1), round(mechanism.realised_epsilon, 4)
     (8.0, 26335.9, 2.1362)
 
     The choice of Chaudhuri, Guo, Rabbat:
 
     >>> mechanism = CLDPL2Mechanism(5.0, NormBall(dimension=128, norm=2.0), draws=128)
-    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1), mechanism.realised_epsilon
+    >>> mechanism.bits_per_client, round(mechanism.variance_bound, 1), mechanism.realised_epsilon
     (1024.0, 409.9, 5.0)
     """
 
@@ -320,7 +320,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         return 2.0
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the ball's centre; exact.
 
         The variance is ``message_norm**2 (dimension + draws - 1) / (draws dimension)``.
@@ -408,7 +408,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
     Examples
     --------
     >>> mechanism = CLDPL1Mechanism(5.0, NormBall(dimension=100, norm=1.0))
-    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1)
+    >>> mechanism.bits_per_client, round(mechanism.variance_bound, 1)
     (8.0, 102.7)
     """
 
@@ -462,7 +462,7 @@ def vector_cldp_mechanism(epsilon: float, ball: NormBall, draws: int = 1) -> Sam
     >>> type(vector_cldp_mechanism(1.0, NormBall(dimension=128, norm=1.0))).__name__
     'CLDPL1Mechanism'
     >>> ball = NormBall(dimension=128, norm=2.0)
-    >>> [round(vector_cldp_mechanism(2.0, ball, draws).worst_variance / 10_000, 4) for draws in (1, 8, 128)]
+    >>> [round(vector_cldp_mechanism(2.0, ball, draws).variance_bound / 10_000, 4) for draws in (1, 8, 128)]
     [4.4197, 0.5827, 0.0688]
     """
     if check_ball(ball, "CLDP").norm == 2:

@@ -59,7 +59,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 
     Examples
     --------
-    >>> LaplaceMechanism(2.0, (-1.0, 1.0)).worst_variance
+    >>> LaplaceMechanism(2.0, (-1.0, 1.0)).variance_bound
     2.0
     """
 
@@ -97,7 +97,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         return replace(super().guarantee, metric=self.metric)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of the noise, the same for every value."""
         return 2 * self.scale**2
 
@@ -122,7 +122,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return ``2 scale**2`` for each value."""
-        return np.full(finite_values("values", values).shape, self.worst_variance)
+        return np.full(finite_values("values", values).shape, self.variance_bound)
 
 
 def laplace_privacy(
@@ -214,7 +214,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
 
     Examples
     --------
-    >>> VectorLaplaceMechanism(2.0, NormBall(dimension=128, norm=1.0)).worst_variance
+    >>> VectorLaplaceMechanism(2.0, NormBall(dimension=128, norm=1.0)).variance_bound
     256.0
     """
 
@@ -243,7 +243,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         return self.stated(laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm))
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of the noise, the same for every vector: ``2 dimension scale**2``."""
         return 2 * self.ball.dimension * self.scale**2
 

@@ -73,7 +73,7 @@ class SQKRMechanism(VectorMechanism):
     The example gives the error of one bit each from 10 000 clients without privacy, in 200 dimensions.
 
     >>> mechanism = SQKRMechanism(math.inf, 1, NormBall(dimension=200, norm=2.0))
-    >>> round(mechanism.worst_variance / 10_000, 4)
+    >>> round(mechanism.variance_bound / 10_000, 4)
     0.0694
     """
 
@@ -146,7 +146,7 @@ class SQKRMechanism(VectorMechanism):
         return np.zeros(()) if self.bias_bound == 0 else (self._scales(clipped) - 1)[:, None] * clipped
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Bound on the largest variance of a vector of the ball; exact without scaling down."""
         return (self._second_moment + max(0.0, self._growth)) * self.ball.clip_norm**2
 
@@ -271,7 +271,7 @@ def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechani
     """
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)
     candidates = (SQKRMechanism(epsilon, bits, ball, seed) for bits in range(1, MOST_BITS + 1))
-    return min(candidates, key=lambda mechanism: mechanism.worst_variance)
+    return min(candidates, key=lambda mechanism: mechanism.variance_bound)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
 
     @property
     @abstractmethod
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of every vector: the expected squared L2 norm of the noise.
 
         The variance is in squared units of the vectors.
@@ -61,8 +61,8 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
         return clipped + self._noise(clipped.shape, words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each vector."""
-        return np.full(len(self.ball.check(vectors)), self.worst_variance)
+        """Return `variance_bound` for each vector."""
+        return np.full(len(self.ball.check(vectors)), self.variance_bound)
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:

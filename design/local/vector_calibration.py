@@ -228,7 +228,7 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
         improved = _stretched_to(epsilon, rounds, RenyiTable.of(design), mechanism, made)
     except (ConvergenceError, InfeasibleError) as failure:
         return _ended_with(mechanism, began, f"renyi, ended with the metric table: {failure}")
-    if improved.worst_variance >= mechanism.worst_variance:
+    if improved.variance_bound >= mechanism.variance_bound:
         return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
     return _ended_with(improved, began, made.solver)
 

@@ -46,7 +46,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
     Examples
     --------
     >>> mechanism = VectorGaussianMechanism.of_epsilon(1.0, 1e-5, NormBall(dimension=128, norm=2.0))
-    >>> round(mechanism.noise_multiplier, 4), round(mechanism.worst_variance, 1)
+    >>> round(mechanism.noise_multiplier, 4), round(mechanism.variance_bound, 1)
     (3.7306, 7125.8)
     """
 
@@ -91,7 +91,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         return self.stated(gaussian_privacy(self.noise_multiplier))
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance of every vector: ``dimension standard_deviation**2``."""
         return self.ball.dimension * self.standard_deviation**2
 

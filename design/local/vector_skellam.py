@@ -172,7 +172,7 @@ class SkellamMechanism(VectorMechanism):
         return math.sqrt(self.ball.dimension) * self.granularity * steps
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Bound on the largest variance over the ball, without wrapping.
 
         The term f (1 - f) is at most 1/4, and at most the distance to zero.
@@ -259,7 +259,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     Examples
     --------
     >>> ball = NormBall(dimension=128, norm=2.0)
-    >>> [round(skellam_mechanism(2.0, 1e-5, ball, bits).worst_variance, 1) for bits in (8, 12, 16)]
+    >>> [round(skellam_mechanism(2.0, 1e-5, ball, bits).variance_bound, 1) for bits in (8, 12, 16)]
     [15847.3, 2442.1, 2369.9]
     """
     check_ball(ball, "Skellam noise", 2)

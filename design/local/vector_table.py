@@ -288,7 +288,7 @@ class VectorTableMechanism(VectorMechanism):
         return RenyiBudget(inputs, ball.dimension, ball.norm, self.input_distance, epsilon, self.delta, rounds)
 
     @cached_property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the expected squared L2 error of a decoded message, over the ball.
 
         The bound is exact for p = infinity. The expected squared error of accepted vectors is at most that of all vectors, divided by the

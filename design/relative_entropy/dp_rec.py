@@ -167,7 +167,7 @@ class DpRecMechanism(VectorMechanism):
         return self.ball.clip_norm * max(0.0, 1 - kept)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on `variance`, ``dimension sigma**2 + clip_norm**2``.
 
         For a group's vector of length m standard deviations, Stein's lemma gives in its direction a squared error of 1 + m**2 (2 E[sum of

@@ -225,11 +225,11 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             spread = 2 * math.log(2 * self.clients * self.padded_dimension / failure) * square
             bias = 4 * square * failure**2
         noise = self.trials * self.probability * (1 - self.probability)
-        # The rounding error is below 30 units, as in `worst_variance`: no terms are subtracted.
+        # The rounding error is below 30 units, as in `variance_bound`: no terms are subtracted.
         return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + SLACK) + bias
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the variance over the ball, without clipping of coordinates."""
         return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + SLACK)
 
@@ -494,8 +494,8 @@ def calibrate_cpsgd(
         raise InfeasibleError(f"epsilon or delta must be larger: not even {most} trials of each client give {epsilon:g} at delta {delta:g}")
     fewest = (replace(smallest, trials=trials).modulus - 1).bit_length()
     if bits is None:
-        least = CLOSE * _best(smallest, MOST_BITS, enough, likely).worst_variance
-        bits = first_true(fewest, MOST_BITS, lambda width: _best(smallest, width, enough, likely).worst_variance <= least)
+        least = CLOSE * _best(smallest, MOST_BITS, enough, likely).variance_bound
+        bits = first_true(fewest, MOST_BITS, lambda width: _best(smallest, width, enough, likely).variance_bound <= least)
     if bits < fewest:
         raise InfeasibleError(
             f"bits must be at least {fewest} for {smallest.clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in "
@@ -547,4 +547,4 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
         if enough(2, trials)
     ]
     mechanisms = [replace(smallest, levels=levels, trials=trials) for levels, trials in pairs]
-    return min(mechanisms, key=lambda mechanism: mechanism.worst_variance)
+    return min(mechanisms, key=lambda mechanism: mechanism.variance_bound)

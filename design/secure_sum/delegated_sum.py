@@ -90,7 +90,7 @@ class NumberSum(DelegatedNumbers, DelegatedSum):
     >>> import numpy as np
     >>> ages = NumberSum(inner, (0.0, 1.0))
     >>> messages = ages.encode(np.full(1000, 0.25), np.random.default_rng(0))
-    >>> bool(abs(ages.decode(ages.aggregate(messages), 1000) - 0.25) < 5 * (ages.worst_variance / 1000) ** 0.5)
+    >>> bool(abs(ages.decode(ages.aggregate(messages), 1000) - 0.25) < 5 * (ages.variance_bound / 1000) ** 0.5)
     True
     """
 

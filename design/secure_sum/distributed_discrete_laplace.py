@@ -143,7 +143,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the variance of rounding and noise over the ball, without wrap-around."""
         return self.granularity**2 * (self._noise_variance + largest_rounding_variance(self.ball.dimension, self.steps))
 

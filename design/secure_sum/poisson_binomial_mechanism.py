@@ -318,7 +318,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance of a vector of the ball, the variance of the zero vector."""
         return self._tosses
 

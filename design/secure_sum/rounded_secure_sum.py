@@ -184,7 +184,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the variance over the ball, with rejected tries and without wrap-around."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 

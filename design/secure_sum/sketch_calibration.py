@@ -226,7 +226,7 @@ def calibrate_central_sketch(
     mechanism = CentralSketchMechanism(
         ball, choice.sketch(ball.dimension, size), clients, CLIP_MARGIN * ball.clip_norm, multiplier, budget.delta, adjacency
     )
-    return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.worst_variance / clients, plain)
+    return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.variance_bound / clients, plain)
 
 
 def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed: int) -> DistributedDiscreteGaussianMechanism:

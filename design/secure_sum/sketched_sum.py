@@ -94,7 +94,7 @@ class SketchedSum(SketchedSecureSum):
         return super().seed_bias_bound + decoded
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Upper bound on the variance over the ball, on average over the sketch, without wrapping.
 
         Each of the sketch's d columns has length 1 on average, and the sum's variance along it is at most the largest directional variance.
@@ -108,6 +108,6 @@ class SketchedSum(SketchedSecureSum):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each client's sketch, times the mean gain of decoding, about d/m.
 
-        The variance is at most `worst_variance`.
+        The variance is at most `variance_bound`.
         """
-        return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)
+        return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.variance_bound)

@@ -59,7 +59,7 @@ class SparseSum(SketchedSecureSum):
     >>> vectors = np.zeros((1000, 5000))
     >>> vectors[:, [7, 70, 700, 4000]] = 0.5
     >>> estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(0))), 1000)
-    >>> np.flatnonzero(estimate).tolist(), bool(np.sum((estimate - vectors[0]) ** 2) < 5 * mechanism.worst_variance / 1000)
+    >>> np.flatnonzero(estimate).tolist(), bool(np.sum((estimate - vectors[0]) ** 2) < 5 * mechanism.variance_bound / 1000)
     ([7, 70, 700, 4000], True)
     """
 
@@ -72,7 +72,7 @@ class SparseSum(SketchedSecureSum):
 
     def facts(self) -> dict[str, Any]:
         """Return the facts, with the penalty and the squared error of the right coordinates."""
-        sparse = {"sparsity": self.sparsity, "penalty": self.penalty, "oracle_squared_error": self.worst_variance / self.clients}
+        sparse = {"sparsity": self.sparsity, "penalty": self.penalty, "oracle_squared_error": self.variance_bound / self.clients}
         return {**super().facts(), **sparse}
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class SparseSum(SketchedSecureSum):
         return self.bias_bound
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Sparsity times the variance of a measurement, a prediction for sparse means.
 
         The variance plus the square of `bias_bound` bounds the squared error for every mean.
@@ -204,5 +204,5 @@ class SparseSum(SketchedSecureSum):
         return refitted if len(kept) == len(support) else refit_support(operator, observed, kept).solution
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each vector, a prediction for sparse means."""
-        return np.full(len(self.ball.check(vectors)), self.worst_variance)
+        """Return `variance_bound` for each vector, a prediction for sparse means."""
+        return np.full(len(self.ball.check(vectors)), self.variance_bound)

@@ -156,7 +156,7 @@ class Certificate(Shown):
     letters_proof: LettersProof | None = None
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """One line with the variances and the gaps."""
         return (
             f"epsilon {self.realised_epsilon:.6g}, bias {self.max_bias:g}, variance {self.mean_variance:.6g} (mean), "
@@ -334,7 +334,7 @@ class LookupTable(Shown):
         object.__setattr__(self, "weights", weights)
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """One line with mechanism, bits, interval and guarantee."""
         low, high = self.interval
         return f"{self.mechanism}, {self.bits_in} bits in, {self.bits_out} bits out, values from {low:g} to {high:g}, {self.guarantee}"

@@ -39,7 +39,7 @@ def store_proof(table: LookupTable, folder: Path) -> Path:
 
     proof = table.certificate.letters_proof
     if proof is None or table.metric is not None or table.certificate.objective != "mean":
-        raise ValueError(f"table must be one of local privacy and the mean variance with a letters_proof, got {table.line}")
+        raise ValueError(f"table must be one of local privacy and the mean variance with a letters_proof, got {table.summary}")
     rounded = replace(proof, normalisation=_rounded(proof.normalisation), unbiasedness=_rounded(proof.unbiasedness))
     with_letters_proof(table, rounded)
     path = folder / _name(table.epsilon, table.bits_in, table.bits_out)

@@ -58,7 +58,7 @@ class TableMeanMechanism(ScalarMechanism):
         return self.table.bits_per_client
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance over the interval, on the grid or between two grid points.
 
         Between grid points the variance is a parabola in the fractional part f, V + f (V' - V) + f (1 - f) s**2, whose top lies at

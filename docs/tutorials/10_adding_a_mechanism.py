@@ -38,7 +38,7 @@ class CoinMechanism(quietbits.ScalarMechanism):
         return (self.domain.high - self.domain.low) / 2 / math.tanh(self.epsilon / 2)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Variance in the middle."""
         return self.reach**2
 

@@ -179,7 +179,7 @@ class SumPoint(Point):
                 "realised_epsilon": problem.realised_epsilon(mechanism),
                 "adjacency": ADJACENCY,
                 "trust_model": "secure-sum",
-                "worst_mean_variance": mechanism.worst_variance / problem.clients,
+                "worst_mean_variance": mechanism.variance_bound / problem.clients,
                 "central_squared_error": central_gaussian_error(ball, problem.clients, problem.epsilon, problem.delta, ADJACENCY),
                 "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,
                 **self._measured(mechanism, self.repetitions if fewest or self.simulated else 0),

@@ -117,7 +117,7 @@ class RegimePoint(Point):
                         "bits_per_client": mechanism.bits_per_client,
                         "rows": sketch.rows if sketch else None,
                         "width": sketch.width if sketch else None,
-                        "predicted_squared_error": mechanism.worst_variance / self.clients + mechanism.shared_variance(frequencies),
+                        "predicted_squared_error": mechanism.variance_bound / self.clients + mechanism.shared_variance(frequencies),
                     }
                 )
         return rows

@@ -50,7 +50,7 @@ def test_an_audit_is_one_call(answer: Answer) -> None:
     audited = audit(mechanism, 50_000, named_stream(3, "audit"))
     stated = stated_error(registry.REGISTRY["distributed-discrete-gaussian"], task, mechanism)
     assert result.items() >= (audited.document() | stated.document()).items()
-    assert (stated.bits_per_client, stated.worst_squared_error) == (12, mechanism.worst_variance / 2 + mechanism.bias_bound**2)
+    assert (stated.bits_per_client, stated.worst_squared_error) == (12, mechanism.variance_bound / 2 + mechanism.bias_bound**2)
     assert result.keys() == KEYS | {"bits"}
     assert (result["claimed_epsilon"], result["refuted"]) == (mechanism.guarantee.epsilon, False)
     assert 1 < result["epsilon_lower_bound"] <= 2

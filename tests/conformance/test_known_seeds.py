@@ -87,7 +87,7 @@ def test_inputs_made_from_the_seed_stay_within_the_stated_error(name: str) -> No
     for held in known_seed_inputs(mechanism):
         errors = errors_of_rounds(mechanism, held, rounds)
         squares = np.sum(errors**2, axis=1)
-        stated = mechanism.worst_variance / CLIENTS + mechanism.seed_bias_bound**2
+        stated = mechanism.variance_bound / CLIENTS + mechanism.seed_bias_bound**2
         assert squares.mean() <= stated + 5 * squares.std() / math.sqrt(rounds) + 1e-12
         spread = math.sqrt(squares.mean() / rounds)
         assert np.linalg.norm(errors.mean(axis=0)) <= mechanism.seed_bias_bound + 5 * spread

@@ -44,7 +44,7 @@ class OneBit(ScalarMechanism):
         return math.tanh(self.epsilon / 2)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         low, high = self.interval
         return ((high - low) / self.contrast) ** 2 / 4
 
@@ -63,7 +63,7 @@ class OneBit(ScalarMechanism):
 
     def variance(self, inputs: ArrayLike) -> FloatArray:
         low, high = self.interval
-        return np.asarray(self.worst_variance - (high - low) ** 2 * (self._shares(inputs) - 0.5) ** 2)
+        return np.asarray(self.variance_bound - (high - low) ** 2 * (self._shares(inputs) - 0.5) ** 2)
 
     def privacy(self) -> Privacy:
         return pure_privacy(self.epsilon)
@@ -154,8 +154,8 @@ class WorseThanWorst(OneBit):
     """Faulty mechanism that states less than its largest variance."""
 
     @property
-    def worst_variance(self) -> float:
-        return 0.9 * super().worst_variance
+    def variance_bound(self) -> float:
+        return 0.9 * super().variance_bound
 
     def variance(self, inputs: ArrayLike) -> FloatArray:
         return super().variance(inputs) / 0.9 + 1.0

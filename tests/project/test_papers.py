@@ -159,8 +159,8 @@ def test_draws_of_cldp_on_the_page_of_mvu() -> None:
     """Draws of one private vector of length M add M**2 each, for noise and for the quantiser."""
     mechanism = CLDPL2Mechanism(2.0, quietbits.NormBall(128, 2.0))
     assert mechanism.bits_per_client == 8
-    of_vector = (mechanism.worst_variance + 1) / 128
-    assert round(mechanism.worst_variance / (of_vector * (2 - 1 / 128) - 1)) == 64
+    of_vector = (mechanism.variance_bound + 1) / 128
+    assert round(mechanism.variance_bound / (of_vector * (2 - 1 / 128) - 1)) == 64
 
 
 def test_half_of_epsilon_on_the_page_of_mvu() -> None:

@@ -199,7 +199,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     Uncompressed PrivUnitG has the worst variance 38.37.
 
     >>> ball = NormBall(dimension=128, norm=2.0)
-    >>> [round(MinimalRandomCodingMechanism(5.0, bits, ball).worst_variance, 2) for bits in (4, 8, 12)]
+    >>> [round(MinimalRandomCodingMechanism(5.0, bits, ball).variance_bound, 2) for bits in (4, 8, 12)]
     [104.85, 50.33, 41.11]
     """
 
@@ -244,16 +244,16 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         return pure_privacy(self.epsilon)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, at the ball's centre: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector.
+        """Return ``variance_bound - ||x||**2`` for each vector.
 
         The variance is exact, over seeds and indices.
         """
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
         """Return a bound on the probability of a candidate outside a cap that holds `inside`.
@@ -310,12 +310,12 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
     """
     excess = check_real("excess", excess, low=1e-3, high=1e3)
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)
-    least = PrivUnitGMechanism(epsilon, ball).worst_variance
+    least = PrivUnitGMechanism(epsilon, ball).variance_bound
     for bits in range(1, MOST_BITS + 1):
         mechanism = MinimalRandomCodingMechanism(epsilon, bits, ball)
-        if mechanism.worst_variance <= (1 + excess) * least:
+        if mechanism.variance_bound <= (1 + excess) * least:
             return mechanism
-    least_excess = mechanism.worst_variance / least - 1
+    least_excess = mechanism.variance_bound / least - 1
     raise InfeasibleError(f"excess must be at least {least_excess:.3g} for epsilon {epsilon:g} and {MOST_BITS} bits, got {excess:g}")
 
 
@@ -342,7 +342,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     Examples
     --------
     >>> mechanism = PlainRandomCodingMechanism(4.0, 8, NormBall(dimension=200, norm=2.0))
-    >>> round(mechanism.epsilon, 3), round(mechanism.shrinking, 3), round(mechanism.worst_variance, 1)
+    >>> round(mechanism.epsilon, 3), round(mechanism.shrinking, 3), round(mechanism.variance_bound, 1)
     (7.806, 0.989, 88.1)
     """
 
@@ -422,17 +422,17 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return pure_privacy(self.epsilon)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the ball's centre."""
         # The mean of <z, v>**2 is 1 + threshold m, and that of the other squares is 1.
         return self.ball.clip_norm**2 * (self.ball.dimension + self.threshold * self.projection_mean) / self.scale**2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - shrinking**2 ||x||**2`` for each vector.
+        """Return ``variance_bound - shrinking**2 ||x||**2`` for each vector.
 
         The variance is exact, over seeds and indices.
         """
-        return np.asarray(self.worst_variance - self.shrinking**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
+        return np.asarray(self.variance_bound - self.shrinking**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
         """Return the probability of a candidate outside a cap that holds `inside` candidates."""

@@ -68,7 +68,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     Examples
     --------
     >>> mechanism = PoissonRepresentationMechanism(4.0, NormBall(dimension=200, norm=2.0))
-    >>> round(mechanism.coded_epsilon, 9), round(mechanism.worst_variance, 2), round(mechanism.bits_per_client, 2)
+    >>> round(mechanism.coded_epsilon, 9), round(mechanism.variance_bound, 2), round(mechanism.bits_per_client, 2)
     (1.0, 1263.35, 4.4)
     """
 
@@ -138,16 +138,16 @@ class PoissonRepresentationMechanism(VectorMechanism):
         return pure_privacy(self.epsilon)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of PrivUnit at the ball's centre."""
         return self.ball.clip_norm**2 * (1 + self.cap.excess)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector.
+        """Return ``variance_bound - ||x||**2`` for each vector.
 
         The variance is exact, over seeds and numbers.
         """
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a point's number for each client, shape (clients, 2).

@@ -240,7 +240,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
     PrivUnitG's worst variance is 38.37.
 
     >>> mechanism = PrivUnitMechanism(5.0, NormBall(dimension=128, norm=2.0))
-    >>> round(mechanism.worst_variance, 2)
+    >>> round(mechanism.variance_bound, 2)
     37.73
     """
 
@@ -266,7 +266,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return self.stated(self.cap.cap_privacy.privacy())
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the ball's centre: ``clip_norm**2 / mean**2``.
 
         The variance on the sphere is smaller by clip_norm**2.
@@ -279,7 +279,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return self.cap.draw(random_directions(self.ball, vectors, words), words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact variance ``worst_variance - ||x||**2`` for each vector."""
+        """Return the exact variance ``variance_bound - ||x||**2`` for each vector."""
         inside = np.square(self.ball.clip_norm) - np.square(self.ball.clip(vectors)).sum(axis=1)
         return np.asarray(self.ball.clip_norm**2 * self.cap.excess + np.maximum(inside, 0.0))
 

@@ -50,7 +50,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
     Examples
     --------
     >>> mechanism = PrivUnitGMechanism(5.0, NormBall(dimension=128, norm=2.0))
-    >>> round(mechanism.threshold, 4), round(mechanism.keep_probability, 4), round(mechanism.worst_variance, 2)
+    >>> round(mechanism.threshold, 4), round(mechanism.keep_probability, 4), round(mechanism.variance_bound, 2)
     (1.8435, 0.8335, 38.37)
     """
 
@@ -104,7 +104,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return self._cap_privacy.loss()
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, at the ball's centre: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
@@ -118,8 +118,8 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return messages
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact variance ``worst_variance - ||x||**2`` for each vector."""
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        """Return the exact variance ``variance_bound - ||x||**2`` for each vector."""
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return the exact Rényi divergence of two opposite vectors, in nats, per order above 1."""

@@ -149,7 +149,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
     Uncompressed PrivUnit has the worst variance 87.35.
 
     >>> ball = NormBall(dimension=200, norm=2.0)
-    >>> [round(ProjUnitMechanism(4.0, projected, ball).worst_variance, 2) for projected in (16, 64, 200)]
+    >>> [round(ProjUnitMechanism(4.0, projected, ball).variance_bound, 2) for projected in (16, 64, 200)]
     [93.54, 88.43, 87.35]
     """
 
@@ -167,16 +167,16 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
         return self.ball.dimension
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the ball's centre: ``(clip_norm / (m c))**2``."""
         return (self.ball.clip_norm / self.scale) ** 2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector.
+        """Return ``variance_bound - ||x||**2`` for each vector.
 
         The variance is exact, over seeds and messages.
         """
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
     def _numbers(self) -> int:
@@ -212,7 +212,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
     Uncompressed PrivUnit has the worst variance 87.35.
 
     >>> mechanism = FastProjUnitMechanism(4.0, 64, NormBall(dimension=200, norm=2.0))
-    >>> round(mechanism.worst_variance, 2), round(mechanism.bias_bound, 3)
+    >>> round(mechanism.variance_bound, 2), round(mechanism.bias_bound, 3)
     (89.36, 0.053)
     """
 
@@ -235,7 +235,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
         return hadamard_bias(self.space, self.projected) * self.ball.clip_norm
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Bound on the largest variance, that of the ball's centre; exact without padding.
 
         The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. The estimate omits the part
@@ -246,12 +246,12 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
         return (self.ball.clip_norm / self.scale) ** 2 * (square + (1 - square) * share)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector, its variance if there were no bias.
+        """Return ``variance_bound - ||x||**2`` for each vector, its variance if there were no bias.
 
         A vector's own variance differs by at most ``2 bias_bound ||x|| + bias_bound**2``, and that of uniformly random vectors by
         `bias_bound` squared.
         """
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
     def _numbers(self) -> int:

@@ -68,7 +68,7 @@ class RotatingSimplexMechanism(VectorMechanism):
     Uncompressed PrivUnit has the worst variance 87.35.
 
     >>> ball = NormBall(dimension=200, norm=2.0)
-    >>> [round(RotatingSimplexMechanism(4.0, bits, ball).worst_variance, 2) for bits in (1, 4, 7)]
+    >>> [round(RotatingSimplexMechanism(4.0, bits, ball).variance_bound, 2) for bits in (1, 4, 7)]
     [337.2, 101.12, 88.75]
     """
 
@@ -120,16 +120,16 @@ class RotatingSimplexMechanism(VectorMechanism):
         return pure_privacy(self.epsilon)
 
     @property
-    def worst_variance(self) -> float:
+    def variance_bound(self) -> float:
         """Largest variance, that of the ball's centre: ``(clip_norm / m)**2``."""
         return (self.ball.clip_norm / self.projection_mean) ** 2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector.
+        """Return ``variance_bound - ||x||**2`` for each vector.
 
         The variance is exact, over seeds and numbers.
         """
-        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a corner's number for each client, shape (clients, 2)."""

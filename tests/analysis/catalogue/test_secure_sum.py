@@ -85,13 +85,13 @@ def test_the_fourier_rotation_pads_to_an_even_number_and_is_accounted_for_as_suc
     decoded = fourier.decode(fourier.aggregate(fourier.encode(vectors, np.random.default_rng(10))), 130)
     # Squared errors have 21 degrees of freedom, and so relative deviations of sqrt(2/21); the margin is 6 deviations.
     error = np.sum((decoded - fourier.ball.clip(vectors).mean(axis=0)) ** 2)
-    assert error < fourier.worst_variance / 130 * (1 + 6 * np.sqrt(2 / 21))
+    assert error < fourier.variance_bound / 130 * (1 + 6 * np.sqrt(2 / 21))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if len(REGISTRY[name].adjacencies) == 2])
 def test_replacing_a_vector_is_twice_as_far_as_removing_it(name: str) -> None:
     replaced, removed = (built(name, adjacency=adjacency) for adjacency in ("replace-one", "add-or-remove-one"))
-    assert replaced.worst_variance > 2 * removed.worst_variance
+    assert replaced.variance_bound > 2 * removed.variance_bound
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,7 +109,7 @@ def test_more_bits_than_are_of_use_do_no_harm(name: str) -> None:
     # The clip norm would have more steps than the encoder can round.
     mechanism = built(name, bits=62, domain=NormBall(20, 2.0, 1e-30))
     assert 0.95 * 3.0 < mechanism.guarantee.epsilon <= 3.0
-    assert mechanism.worst_variance / 1e-60 <= built(name).worst_variance / 9.0
+    assert mechanism.variance_bound / 1e-60 <= built(name).variance_bound / 9.0
 
 
 def test_noise_of_more_steps_than_can_be_drawn_is_not_asked_for() -> None:

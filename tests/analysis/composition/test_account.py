@@ -103,7 +103,7 @@ def test_the_document_has_the_keys_of_accounts() -> None:
     assert document["parts"][1]["sampling"] == "Poisson sampling with probability 0.01"
     assert document["parts"][0]["parameters"] == {"epsilon": 0.1, "dimension": 1, "norm": "1"}
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert report.line.startswith("2 parts: laplace, gaussian: epsilon = ")
+    assert report.summary.startswith("2 parts: laplace, gaussian: epsilon = ")
     assert list(report.to_frame()["account"]) == list(document["accounts"])
 
 

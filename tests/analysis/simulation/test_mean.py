@@ -48,7 +48,7 @@ class Offset(VectorMechanism):
     offset: float
 
     delta = 0.0
-    worst_variance = 7.0
+    variance_bound = 7.0
     bits_per_client = 64.0
 
     def encode(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
@@ -79,7 +79,7 @@ class WholeNumbers(SecureSumMechanism, VectorMechanism):
     modulus: int = 100
 
     delta = 0.0
-    worst_variance = 6.0
+    variance_bound = 6.0
     bits_per_client = 40.0
     coordinate_wrap_probability = 0.25
     wrap_probability = 0.5
@@ -317,7 +317,7 @@ def test_errors_are_what_variances_predict(name: str, domain: Any, clients: int)
 def test_the_bias_of_plain_random_coding_is_predicted() -> None:
     mechanism = PlainRandomCodingMechanism(4.0, 1, NormBall(5, 2.0, 3.0))
     result = simulate_mean(mechanism, [np.tile([[3.0, 0.0, 0.0, 0.0, 0.0]], (2000, 1))], rng(1))
-    noise = mechanism.worst_variance / 2000
+    noise = mechanism.variance_bound / 2000
     assert mechanism.bias_bound**2 > 100 * noise
     # The margin adds 5 standard errors of the noise along the bias.
     margin = noise + 10 * mechanism.bias_bound * np.sqrt(noise / 5)

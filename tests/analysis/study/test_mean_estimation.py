@@ -70,7 +70,7 @@ def test_standard_errors_come_from_the_exact_variances() -> None:
     comparison = estimate_mean(VALUES, INTERVAL, PROTOCOLS)
     for row, protocol in zip(comparison.estimates, PROTOCOLS.values(), strict=True):
         assert row.standard_error == pytest.approx(math.sqrt(protocol.variance(VALUES).sum()) / len(VALUES))
-        assert row.worst_standard_error == pytest.approx(math.sqrt(protocol.worst_variance / len(VALUES)))
+        assert row.worst_standard_error == pytest.approx(math.sqrt(protocol.variance_bound / len(VALUES)))
         assert row.standard_error <= row.worst_standard_error * (1 + 1e-12)
         low, high = row.confidence_interval
         assert (high - low) / 2 == pytest.approx(1.96 * row.worst_standard_error)

@@ -89,7 +89,7 @@ def test_guarantees_are_of_all_rounds_with_their_sampling() -> None:
         assert result.guarantee == report.guarantee
         assert 2.9 < result.guarantee.epsilon <= 3.0
     # With sampled clients, each round needs less noise.
-    assert sampled.mechanism.worst_variance < whole.mechanism.worst_variance / 2
+    assert sampled.mechanism.variance_bound < whole.mechanism.variance_bound / 2
 
 
 def test_references_are_those_of_the_budget_that_was_asked_for() -> None:

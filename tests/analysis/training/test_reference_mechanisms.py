@@ -43,7 +43,7 @@ def test_the_estimate_is_as_far_off_as_stated(name: str) -> None:
     # The mean error is within five standard deviations of all coordinates together, plus the bias.
     assert np.linalg.norm(np.mean(estimates, axis=0) - vectors[0]) <= mechanism.bias_bound + 5 * deviation + 1e-6
     assert mechanism.bits_per_client == BITS[name]
-    assert mechanism.variance(vectors).max() <= mechanism.worst_variance * (1 + 1e-12) or name == "quantised"
+    assert mechanism.variance(vectors).max() <= mechanism.variance_bound * (1 + 1e-12) or name == "quantised"
 
 
 def test_variances_are_measured_ones() -> None:
@@ -93,7 +93,7 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
         rounding = float(quiet.variance(x[None])[0])
         assert error <= rounding * 1.02
         assert np.linalg.norm(sent.mean(axis=0) - x) <= quiet.bias_bound
-        assert rounding <= quiet.worst_variance
+        assert rounding <= quiet.variance_bound
         # Far inside the ball no vector is shortened, and the only error is unbiased rounding.
         if np.linalg.norm(x) < 1.8:
             assert error == pytest.approx(rounding, rel=0.02)

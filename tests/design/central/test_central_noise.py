@@ -108,7 +108,7 @@ def test_histograms_have_the_error_of_discrete_laplace_noise() -> None:
 def test_the_staircase_is_the_best_for_a_large_epsilon() -> None:
     errors = {
         epsilon: [
-            build_mechanism(name, Task(Interval(), 1000, epsilon, 0.0, "replace-one")).worst_variance
+            build_mechanism(name, Task(Interval(), 1000, epsilon, 0.0, "replace-one")).variance_bound
             for name in ("central-laplace", "central-staircase")
         ]
         for epsilon in (0.1, 1.0, 10.0)
@@ -148,12 +148,12 @@ def test_fewer_bits_have_coarser_steps() -> None:
     budget = Budget(1.0, 1e-5, "replace-one")
     fine, coarse = (calibrate_central_gaussian(NormBall(16, 2.0), 1000, bits, budget) for bits in (None, 6))
     assert coarse.bits_per_client == 16 * 6 < fine.bits_per_client
-    assert coarse.worst_variance > 1.1 * fine.worst_variance
+    assert coarse.variance_bound > 1.1 * fine.variance_bound
     assert coarse.guarantee.epsilon <= 1.0
     for calibrate in (calibrate_central_laplace, calibrate_central_staircase):
         short, long = (calibrate(NormBall(1, 1.0), 1000, bits, 3.0, "replace-one") for bits in (5, None))
         assert short.steps == 15
-        assert short.worst_variance > long.worst_variance
+        assert short.variance_bound > long.variance_bound
     with pytest.raises(InfeasibleError, match="bits must be at least 6 for central-gaussian in 64 dimensions, got 5"):
         calibrate_central_gaussian(NormBall(64, 2.0), 1000, 5, budget)
     # A staircase is the optimum of its own grid, too.

@@ -57,7 +57,7 @@ def test_decoding_scales_the_noise_up_by_as_much_as_is_stated() -> None:
     predicted = MECHANISM.error(np.zeros((4, 60))).of_mean(4) - MECHANISM.bias_bound**2
     assert predicted == pytest.approx(60 * (1.5 * 2.2) ** 2 / 16, rel=1e-14)
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(500)
-    assert (MECHANISM.variance(np.random.default_rng(4).normal(size=(9, 60))) == MECHANISM.worst_variance).all()
+    assert (MECHANISM.variance(np.random.default_rng(4).normal(size=(9, 60))) == MECHANISM.variance_bound).all()
 
 
 @pytest.mark.parametrize("sketch", [CountMeanSketch(60, 1, 30), CountMeanSketch(60, 5, 9), HadamardSketch(60, 30)], ids=repr)

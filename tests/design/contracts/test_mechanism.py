@@ -28,5 +28,5 @@ def test_a_mechanism_without_public_randomness_has_nothing_in_common_and_nothing
     vectors = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
     assert mechanism.renewed(5) is mechanism
     assert mechanism.worst_shared_variance == mechanism.error().shared == mechanism.error(vectors).shared == 0.0
-    assert mechanism.error().of_mean(7) == pytest.approx(mechanism.worst_variance / 7 + mechanism.bias_bound**2, rel=1e-15)
+    assert mechanism.error().of_mean(7) == pytest.approx(mechanism.variance_bound / 7 + mechanism.bias_bound**2, rel=1e-15)
     assert math.isfinite(mechanism.error(vectors).of_mean(2))

@@ -230,7 +230,7 @@ def test_an_unknown_account_is_refused_with_those_that_there_are(source: Any) ->
 def test_the_line_states_guarantee_rounds_sampling_and_account() -> None:
     privacy = Privacy("central", (stating("close", 1.0, "add-or-remove-one"),))
     report = privacy.report(1e-5, rounds=3, sampling=PoissonSampling(0.5))
-    assert report.line == f"{report.guarantee}, 3 rounds, {PoissonSampling(0.5)}, by close"
-    assert privacy.report(1e-5).line == f"{privacy.guarantee(1e-5)}, 1 round, by close"
+    assert report.summary == f"{report.guarantee}, 3 rounds, {PoissonSampling(0.5)}, by close"
+    assert privacy.report(1e-5).summary == f"{privacy.guarantee(1e-5)}, 1 round, by close"
     nothing = Privacy("central", (silent("demanding", "trials must be more"),)).report(1e-5)
-    assert nothing.line == f"{nothing.guarantee}, 1 round"
+    assert nothing.summary == f"{nothing.guarantee}, 1 round"

@@ -45,14 +45,14 @@ def test_the_clip_must_follow_the_scale_of_the_rows() -> None:
     # Sketches whose rows are scaled by 1/t are half as long for t = 4, so clipping to half the norm has the same effect.
     scaled = CountMeanSketch(800, 4, 100, seed=1, scaling="mean")
     follows, does_not = made(sketch=scaled, sketch_clip=3.3 * scaled.length_factor), made(sketch=scaled)
-    for name in ("clipping_probability", "bias_bound", "worst_shared_variance", "worst_variance"):
+    for name in ("clipping_probability", "bias_bound", "worst_shared_variance", "variance_bound"):
         assert getattr(follows, name) == pytest.approx(getattr(MECHANISM, name), rel=1e-12)
     assert follows.guarantee == MECHANISM.guarantee == does_not.guarantee
     vectors = np.random.default_rng(1).normal(size=(5, 800))
     decoded = [item.decode(item.aggregate(item.encode(vectors, np.random.default_rng(2))), 5) for item in (MECHANISM, follows)]
     np.testing.assert_allclose(decoded[0], decoded[1], rtol=1e-9, atol=1e-9)
     # With the norm of the vectors, the same guarantee needs noise of four times the variance, as the signal is half as long.
-    assert does_not.worst_variance == pytest.approx(4 * MECHANISM.worst_variance, rel=1e-12)
+    assert does_not.variance_bound == pytest.approx(4 * MECHANISM.variance_bound, rel=1e-12)
     # With a clip norm too small for the scale, every sketch is clipped.
     assert made(sketch_clip=3.3 / 2).clipping_probability == 1.0
 

@@ -70,7 +70,7 @@ def test_hadamard_response_is_decoded_as_the_paper_does() -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_subset_selection_has_the_best_size(epsilon: float) -> None:
-    best = min((SubsetSelection(epsilon, 60, size) for size in range(1, 60)), key=lambda value: value.worst_variance)
+    best = min((SubsetSelection(epsilon, 60, size) for size in range(1, 60)), key=lambda value: value.variance_bound)
     assert subset_selection(epsilon, 60).subset_size == best.subset_size
 
 
@@ -91,7 +91,7 @@ def test_unary_encoding_has_the_variances_of_the_paper(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_who_wins_is_as_documented(epsilon: float) -> None:
     items = 10_000
-    variances = {build: build(epsilon, items).worst_variance for build in BUILDERS}
+    variances = {build: build(epsilon, items).variance_bound for build in BUILDERS}
     least = variances[subset_selection]
     assert least == min(variances.values())
     assert variances[hadamard_response] == pytest.approx(variances[recursive_hadamard_response])
@@ -100,14 +100,14 @@ def test_who_wins_is_as_documented(epsilon: float) -> None:
     if epsilon <= 7:
         assert least / items == pytest.approx(ideal(epsilon), rel=0.1)
         assert variances[hadamard_response] <= 2.07 * least
-    published = HadamardResponse(epsilon, items, published_blocks(epsilon, items)).worst_variance
+    published = HadamardResponse(epsilon, items, published_blocks(epsilon, items)).variance_bound
     assert variances[hadamard_response] <= published <= 1.39 * variances[hadamard_response]
 
 
 def test_bits_of_recursive_hadamard_response_are_given_or_the_best() -> None:
     result = [recursive_hadamard_response(3.0, 100, bits) for bits in range(1, 9)]
     assert [item.bits_per_client for item in result] == list(range(1, 9))
-    assert recursive_hadamard_response(3.0, 100) == min(result, key=lambda value: value.worst_variance)
+    assert recursive_hadamard_response(3.0, 100) == min(result, key=lambda value: value.variance_bound)
     with pytest.raises(ValueError, match="message_bits must be a whole number from 1 to 8, got 9"):
         recursive_hadamard_response(3.0, 100, 9)
 
@@ -132,7 +132,7 @@ def test_large_domains_have_the_stated_error(build: Callable[[float, int], Suppo
 @pytest.mark.parametrize("categories", [2, 3, 1000])
 def test_extremes_of_epsilon_are_served(build: Callable[[float, int], SupportMechanism], epsilon: float, categories: int) -> None:
     mechanism = build(epsilon, categories)
-    assert 0 < mechanism.worst_variance < math.inf
+    assert 0 < mechanism.variance_bound < math.inf
     items = np.arange(categories)
     estimates = mechanism.decode(mechanism.aggregate(mechanism.encode(items, np.random.default_rng(0))), categories)
     assert np.isfinite(estimates).all()

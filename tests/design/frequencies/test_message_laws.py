@@ -72,7 +72,7 @@ def test_estimates_are_unbiased_and_variances_exact(mechanism: SupportMechanism)
     variances = np.array([probabilities @ (decoded - mean) ** 2 for probabilities, mean in zip(exact.probabilities, means, strict=True)])
     items = np.arange(mechanism.categories)
     np.testing.assert_allclose(mechanism.variance(items), variances.sum(axis=1), rtol=1e-10)
-    assert mechanism.worst_variance == pytest.approx(variances.sum(axis=1).max(), rel=1e-10)
+    assert mechanism.variance_bound == pytest.approx(variances.sum(axis=1).max(), rel=1e-10)
     np.testing.assert_allclose(variances.diagonal(), mechanism.holder_variance, rtol=1e-10)
     assert variances[~np.eye(mechanism.categories, dtype=bool)].max() == pytest.approx(mechanism.other_variance, rel=1e-10)
     # The standard errors hold for each item's own estimate, also where clients hold several items.

@@ -62,13 +62,13 @@ def test_a_histogram_that_fits_is_not_refused_for_a_shorter_sketch(calibrate: Ca
     assert calibrated.sketch.direct
     assert calibrated.bits_per_client <= 105.3
     if whole.bits_per_client <= 105.3:
-        assert (calibrated.bits_per_client, calibrated.worst_variance / 427) == (
+        assert (calibrated.bits_per_client, calibrated.variance_bound / 427) == (
             pytest.approx(104.27, abs=0.01),
             pytest.approx(0.00188, abs=1e-5),
         )
     else:
         # Rounding to as many steps as fit increases the noise slightly.
-        assert whole.worst_variance < calibrated.worst_variance < 1.3 * whole.worst_variance
+        assert whole.variance_bound < calibrated.variance_bound < 1.3 * whole.variance_bound
     # The sketch's own length suffices, and a smaller length is refused.
     assert calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=calibrated.bits_per_client)) == calibrated
     with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for that sketch and noise, got 60"):

@@ -44,7 +44,7 @@ def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) ->
         assert set(np.flatnonzero(estimate)) == set(np.flatnonzero(counts))
         errors.append(np.sum((estimate - counts / CLIENTS) ** 2))
     predicted = mechanism.error(np.repeat(np.arange(CATEGORIES), counts)).variance / CLIENTS
-    assert predicted == pytest.approx(mechanism.worst_variance / CLIENTS, rel=1e-6)
+    assert predicted == pytest.approx(mechanism.variance_bound / CLIENTS, rel=1e-6)
     # The known sum removes one degree of freedom of 30 if the estimate exceeds the known sum, half of the time.
     assert 0.9 * predicted - 5 * np.std(errors) / math.sqrt(10) < np.mean(errors) < predicted + 5 * np.std(errors) / math.sqrt(10)
     assert estimate.sum() <= 1 + 1e-12
@@ -61,10 +61,10 @@ def test_what_noise_hides_and_projection_lowers_is_predicted() -> None:
         for seed in range(10)
     ]
     errors = [np.sum((mechanism.decode(aggregate, CLIENTS) - true) ** 2) for aggregate in aggregates]
-    predicted = mechanism.predicted_error(true, mechanism.worst_variance)
+    predicted = mechanism.predicted_error(true, mechanism.variance_bound)
     assert np.mean(errors) == pytest.approx(predicted.of_mean(CLIENTS), rel=0.03)
     # Most of the noise is on items with few or no holders, and the projection removes it.
-    assert predicted.of_mean(CLIENTS) < 0.4 * mechanism.worst_variance / CLIENTS
+    assert predicted.of_mean(CLIENTS) < 0.4 * mechanism.variance_bound / CLIENTS
     # The projection lowers the largest items, unlike the estimate of single items.
     estimates = [mechanism.estimate(aggregate, CLIENTS) for aggregate in aggregates]
     scores = [((estimate.frequencies - true) / estimate.standard_errors)[:20].mean() for estimate in estimates]
@@ -77,8 +77,8 @@ def test_the_prediction_for_more_items_than_expected_has_those_that_are_missed()
     mechanism = made(distinct=10)
     counts = counts_of(100, 0)
     measured = np.mean([np.sum((decoded(mechanism, counts, seed) - counts / CLIENTS) ** 2) for seed in range(5)])
-    predicted = mechanism.predicted_error(counts / CLIENTS, mechanism.worst_variance).of_mean(CLIENTS)
-    assert predicted > 100 * mechanism.worst_variance / CLIENTS
+    predicted = mechanism.predicted_error(counts / CLIENTS, mechanism.variance_bound).of_mean(CLIENTS)
+    assert predicted > 100 * mechanism.variance_bound / CLIENTS
     assert measured == pytest.approx(predicted, rel=0.2)
 
 

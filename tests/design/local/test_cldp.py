@@ -74,8 +74,8 @@ def test_decoded_messages_have_the_vector_as_mean_and_the_stated_variance_exactl
         np.testing.assert_allclose(probabilities @ decoded, vector, atol=1e-12)
         error = float(probabilities @ np.square(decoded - vector).sum(axis=1))
         assert mechanism.variance([vector])[0] == pytest.approx(error, rel=1e-12)
-        assert error <= mechanism.worst_variance * (1 + 1e-12)
-    assert mechanism.variance(np.zeros((1, dimension)))[0] == mechanism.worst_variance
+        assert error <= mechanism.variance_bound * (1 + 1e-12)
+    assert mechanism.variance(np.zeros((1, dimension)))[0] == mechanism.variance_bound
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -127,8 +127,8 @@ def test_the_realised_epsilon_for_l2_against_fifty_digits(dimension: int) -> Non
 
 
 def test_the_cube_around_an_l2_ball_is_served_better_than_the_ball() -> None:
-    on_ball = CLDPL2Mechanism(2.0, NormBall(1000, 2.0)).worst_variance
-    on_cube = CLDPLinfMechanism(2.0, NormBall(1000, math.inf)).worst_variance
+    on_ball = CLDPL2Mechanism(2.0, NormBall(1000, 2.0)).variance_bound
+    on_cube = CLDPLinfMechanism(2.0, NormBall(1000, math.inf)).variance_bound
     assert on_cube / on_ball == pytest.approx(2 / math.pi, rel=1e-3)
 
 
@@ -205,7 +205,7 @@ def test_as_many_draws_as_coordinates_have_less_than_twice_the_error_of_the_poin
     for epsilon, stated in ((0.5, 0.67), (2.0, 0.069), (4.0, 0.043)):
         ball = NormBall(128, 2.0)
         by_draws = [CLDPL2Mechanism(epsilon, ball, draws) for draws in (1, 2, 64, 127, 128)]
-        variances = [mechanism.worst_variance for mechanism in by_draws]
+        variances = [mechanism.variance_bound for mechanism in by_draws]
         point = by_draws[0].message_norm ** 2 / 128
         np.testing.assert_allclose(variances, [point * (127 + draws) / draws for draws in (1, 2, 64, 127, 128)], rtol=1e-12)
         assert by_draws[-1].variance(np.eye(128)[:1])[0] / 10_000 == pytest.approx(stated, rel=0.01)

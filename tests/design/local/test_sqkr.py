@@ -58,7 +58,7 @@ def test_by_enumeration_messages_are_unbiased_and_vary_as_stated(epsilon: float,
         np.testing.assert_allclose(probabilities @ decodings, vector, atol=1e-12)
         variance = probabilities @ np.sum((decodings - vector) ** 2, axis=1)
         assert float(mechanism.variance(vector[None, :])[0]) == pytest.approx(variance, rel=1e-12)
-        assert variance <= mechanism.worst_variance * (1 + 1e-12)
+        assert variance <= mechanism.variance_bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
@@ -144,7 +144,7 @@ def test_a_vector_that_is_scaled_down_is_counted_and_its_bias_is_known() -> None
     np.testing.assert_allclose(mechanism.known_bias(scaled[None, :])[0], mean - scaled, atol=1e-12)
     variance = probabilities @ np.sum((decodings - mean) ** 2, axis=1)
     assert float(mechanism.variance(scaled[None, :])[0]) == pytest.approx(variance, rel=1e-12)
-    assert mechanism.variance(vectors).max() <= mechanism.worst_variance
+    assert mechanism.variance(vectors).max() <= mechanism.variance_bound
     # The bias stays for any number of clients.
     assert 1 - scale <= mechanism.bias_bound == 0.5
     assert mechanism.error().of_mean(10**12) == pytest.approx(0.25, rel=1e-9)
@@ -186,11 +186,11 @@ def test_the_number_of_bits_is_the_best_one(epsilon: float) -> None:
     ball = NormBall(64, 2.0)
     best = sqkr_mechanism(epsilon, ball, seed=3)
     assert best.seed == 3
-    assert best.worst_variance == min(SQKRMechanism(epsilon, bits, ball).worst_variance for bits in range(1, 17))
+    assert best.variance_bound == min(SQKRMechanism(epsilon, bits, ball).variance_bound for bits in range(1, 17))
     published = SQKRMechanism(epsilon, max(1, round(epsilon * math.log2(math.e))), ball)
     assert published.message_bits - 4 <= best.message_bits <= published.message_bits
     if epsilon == 8:
-        assert 3 * best.worst_variance < published.worst_variance
+        assert 3 * best.variance_bound < published.variance_bound
 
 
 class FixedDraws(np.random.Generator):

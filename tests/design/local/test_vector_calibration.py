@@ -88,7 +88,7 @@ def test_without_a_metric_letters_are_searched_for_where_a_pure_budget_ends() ->
     ball = NormBall(16, 1.0)
     other = VectorTableMechanism(design_mvu(0.4, 4, 2), ball, delta=0.0)
     assert other.guarantee.epsilon <= 1.0
-    assert calibrate_vector_table(1.0, 0.0, ball, 4, 2).worst_variance <= other.worst_variance
+    assert calibrate_vector_table(1.0, 0.0, ball, 4, 2).variance_bound <= other.variance_bound
 
 
 def test_targets_out_of_reach_are_refused() -> None:
@@ -128,7 +128,7 @@ def test_tables_by_renyi_divergence_keep_the_target_and_have_less_variance(
 ) -> None:
     assert 4.0 - 1e-6 <= by_divergence.guarantee.epsilon <= 4.0
     assert by_divergence.table.certificate.max_bias == 0
-    assert by_divergence.worst_variance < 0.95 * by_metric.worst_variance
+    assert by_divergence.variance_bound < 0.95 * by_metric.variance_bound
     assert verify_table(by_divergence.table).realised_epsilon == by_divergence.table.epsilon
     assert by_divergence.table.provenance.solver.startswith("renyi, order ")
 
@@ -157,7 +157,7 @@ def test_messages_are_decoded_without_bias(by_divergence: VectorTableMechanism) 
     messages = by_divergence.encode(np.tile(vector, (clients, 1)), np.random.default_rng(0))
     error = by_divergence.decode(by_divergence.aggregate(messages), clients) - vector
     # The sum has 64 squares of nearly normal errors: 6 sigma are 1.06 of its mean.
-    assert np.sum(error**2) <= 2.06 * by_divergence.worst_variance / clients
+    assert np.sum(error**2) <= 2.06 * by_divergence.variance_bound / clients
 
 
 def test_rounds_and_rejection_by_renyi_divergence() -> None:
@@ -167,7 +167,7 @@ def test_rounds_and_rejection_by_renyi_divergence() -> None:
     rejecting = improve_vector_table(best, 4.0)
     assert rejecting.dithering == "rejection"
     assert 4.0 - 1e-6 <= rejecting.guarantee.epsilon <= 4.0
-    assert rejecting.worst_variance < best.worst_variance
+    assert rejecting.variance_bound < best.variance_bound
 
 
 def test_one_bit_has_the_least_reach_that_the_account_allows() -> None:

@@ -125,7 +125,7 @@ def test_many_coordinates_of_a_cube_reveal_far_less_than_pure_privacy_says() -> 
 def test_the_central_error_is_that_of_the_noise_of_one_client_over_their_square(norm: float) -> None:
     ball = NormBall(10, norm, 3.0)
     replaced = central_gaussian_error(ball, 50, 1.0, 1e-5, "replace-one")
-    assert replaced == pytest.approx(VectorGaussianMechanism.of_epsilon(1.0, 1e-5, ball).worst_variance / 50**2, rel=1e-12)
+    assert replaced == pytest.approx(VectorGaussianMechanism.of_epsilon(1.0, 1e-5, ball).variance_bound / 50**2, rel=1e-12)
     assert central_gaussian_error(ball, 50, 1.0, 1e-5, "add-or-remove-one") == pytest.approx(replaced / 4, rel=1e-12)
 
 

@@ -112,7 +112,7 @@ def test_the_mechanism_keeps_its_budget_with_the_finest_granularity(bits: int) -
 
 
 def test_more_bits_approach_what_the_same_noise_costs_unrounded() -> None:
-    variances = [skellam_mechanism(1.0, 1e-5, BALL, bits).worst_variance for bits in (10, 12, 14, 16, 20)]
+    variances = [skellam_mechanism(1.0, 1e-5, BALL, bits).variance_bound for bits in (10, 12, 14, 16, 20)]
     assert all(more <= fewer for fewer, more in itertools.pairwise(variances))
     # Gaussian noise of sensitivity 2 * clip_norm has r(a) = a / 2 sigma**2 at the same orders.
     orders = np.ceil(DEFAULT_ORDERS[:-1])
@@ -143,7 +143,7 @@ def test_messages_are_unbiased_and_vary_as_stated(mechanism: SkellamMechanism) -
     squares = np.sum(errors**2, axis=1)
     variance = float(mechanism.variance(vector[None, :])[0])
     assert abs(squares.mean() - variance) < 5 * squares.std() / math.sqrt(clients)
-    assert variance <= mechanism.worst_variance
+    assert variance <= mechanism.variance_bound
 
 
 def test_noise_has_the_skellam_distribution() -> None:
@@ -182,7 +182,7 @@ def test_wrapping_is_negligible_by_default() -> None:
         mechanism = skellam_mechanism(epsilon, 1e-5, NormBall(dimension=128, norm=2.0))
         assert mechanism.wrap_probability < 1e-5
         # The squared bias is below the variance of the mean of a hundred million clients by a factor of a thousand.
-        assert mechanism.bias_bound**2 < 1e-3 * mechanism.worst_variance / 1e8
+        assert mechanism.bias_bound**2 < 1e-3 * mechanism.variance_bound / 1e8
     certain = SkellamMechanism(BALL, bits=4, granularity=3.0, noise_variance=2e10, delta=1e-5)
     assert certain.wrap_probability == 1.0
     assert certain.bias_bound == pytest.approx(math.sqrt(20) * 3.0 * (8 + math.floor(certain.norm_bound)))

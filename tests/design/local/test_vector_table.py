@@ -52,7 +52,7 @@ def test_messages_are_unbiased_and_vary_as_stated(norm: float, table: str) -> No
     assert (np.abs(decoded.mean(axis=0) - VECTOR) < 5 * decoded.std(axis=0) / math.sqrt(clients)).all()
     errors = ((decoded - VECTOR) ** 2).sum(axis=1)
     assert abs(errors.mean() - mechanism.variance(VECTOR[None, :])[0]) < 5 * errors.std() / math.sqrt(clients)
-    assert mechanism.variance(VECTOR[None, :])[0] <= mechanism.worst_variance
+    assert mechanism.variance(VECTOR[None, :])[0] <= mechanism.variance_bound
     assert mechanism.bias_bound == 0.0
 
 
@@ -70,7 +70,7 @@ def test_rejection_is_biased_less_than_its_bound_and_keeps_the_ball() -> None:
     assert np.linalg.norm(decoded.mean(axis=0) - vector) < mechanism.bias_bound + np.linalg.norm(noise)
     errors = ((decoded - vector) ** 2).sum(axis=1)
     # The proved bound holds for the conditional distribution; the stated variance is that of vectors that are never rejected.
-    assert errors.mean() < mechanism.worst_variance + 5 * errors.std() / math.sqrt(clients)
+    assert errors.mean() < mechanism.variance_bound + 5 * errors.std() / math.sqrt(clients)
     assert errors.mean() == pytest.approx(mechanism.variance(vector[None, :])[0], rel=0.05)
 
 
@@ -96,19 +96,19 @@ def test_no_vector_varies_more_than_the_bound(dithering: str, dimension: int, no
     vectors = rng.normal(size=(4000, dimension)) * rng.exponential(size=(4000, dimension)) ** rng.uniform(0, 8, size=(4000, 1))
     vectors *= rng.uniform(0, 1, size=(4000, 1)) / np.linalg.norm(vectors, ord=norm, axis=1, keepdims=True)
     variances = mechanism.variance(vectors)
-    assert variances.max() <= mechanism.worst_variance
+    assert variances.max() <= mechanism.variance_bound
     if dimension == 1 and dithering == "systematic":
         line = mechanism.variance(np.linspace(-1, 1, 20_001)[:, None])
-        assert line.max() == pytest.approx(mechanism.worst_variance, rel=1e-6)
+        assert line.max() == pytest.approx(mechanism.variance_bound, rel=1e-6)
 
 
-def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
+def test_the_variance_bound_is_reached(metric_table: LookupTable) -> None:
     # Either all coordinates are equal, at the best distance from zero, or as many coordinates as the ball allows are at the best of all
     # distances.
     mechanism = VectorTableMechanism(metric_table, NormBall(12, 2.0))
     sizes = np.linspace(-1, 1, 4001)[:, None]
     flat = [mechanism.variance(np.where(np.arange(12) < k, 1 / math.sqrt(k), 0.0) * sizes).max() for k in range(1, 13)]
-    assert 0.99 * mechanism.worst_variance < max(flat) <= mechanism.worst_variance
+    assert 0.99 * mechanism.variance_bound < max(flat) <= mechanism.variance_bound
 
 
 class OneWordEach(WordSource):
@@ -146,7 +146,7 @@ def largest_divergence(outputs: np.ndarray, order: float) -> float:
 
 
 @pytest.mark.parametrize("first_and_third", [([2, 10, 4, 0], [0, 8, 0, 8]), ([8, 4, 0, 4], [0, 2, 8, 6])])
-def test_the_worst_variance_looks_at_both_sides_of_zero(first_and_third: tuple[list[int], list[int]]) -> None:
+def test_the_variance_bound_looks_at_both_sides_of_zero(first_and_third: tuple[list[int], list[int]]) -> None:
     # Rows 0 to 2 stand for -1, 0 and 1; one side varies more than the other.
     first, third = first_and_third
     table = certified_table(
@@ -160,7 +160,7 @@ def test_the_worst_variance_looks_at_both_sides_of_zero(first_and_third: tuple[l
     )
     mechanism = VectorTableMechanism(table, NormBall(1, 2.0))
     line = mechanism.variance(np.linspace(-1, 1, 20_001)[:, None])
-    assert line.max() == pytest.approx(mechanism.worst_variance, rel=1e-6)
+    assert line.max() == pytest.approx(mechanism.variance_bound, rel=1e-6)
     assert abs(line[0] - line[-1]) > 1
 
 
@@ -297,7 +297,7 @@ def test_another_clip_norm_only_changes_the_scale(norm: float) -> None:
     np.testing.assert_array_equal(small.encode(vectors, np.random.default_rng(0)), large.encode(1024 * vectors, np.random.default_rng(0)))
     np.testing.assert_allclose(large.letters, 1024 * small.letters, rtol=1e-15)
     np.testing.assert_allclose(large.variance(1024 * vectors), 1024**2 * small.variance(vectors), rtol=1e-12)
-    assert large.worst_variance == pytest.approx(1024**2 * small.worst_variance, rel=1e-6)
+    assert large.variance_bound == pytest.approx(1024**2 * small.variance_bound, rel=1e-6)
     assert large.guarantee == small.guarantee
 
 

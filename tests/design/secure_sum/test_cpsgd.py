@@ -59,23 +59,23 @@ def test_the_mean_is_unbiased_and_its_error_as_predicted(rotated: bool, probabil
     squares = np.sum(errors**2, axis=1)
     predicted = mechanism.variance(vectors).mean() / 4
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(rounds)
-    assert predicted <= mechanism.worst_variance / 4 <= mechanism.mean_squared_error_bound
+    assert predicted <= mechanism.variance_bound / 4 <= mechanism.mean_squared_error_bound
 
 
-def test_the_worst_variance_is_reached_half_way_between_levels() -> None:
+def test_the_variance_bound_is_reached_half_way_between_levels() -> None:
     # Levels are 2 apart, so each of the 5 coordinates, which are 1, is half-way between two levels. The vector's norm, sqrt(5) = 2.236, is
     # below the ball's radius 4.
     mechanism = made(ball=NormBall(5, 2.0, 4.0), levels=5)
     assert mechanism.variance(np.ones((1, 5)))[0] == pytest.approx(5 * 4 * 30 / 4 + 5 * 4 / 4, rel=1e-12)
-    assert mechanism.worst_variance == pytest.approx(5 * 4 * 30 / 4 + 5 * 4 / 4, rel=1e-11)
-    assert mechanism.variance(np.ones((1, 5)))[0] <= mechanism.worst_variance
+    assert mechanism.variance_bound == pytest.approx(5 * 4 * 30 / 4 + 5 * 4 / 4, rel=1e-11)
+    assert mechanism.variance(np.ones((1, 5)))[0] <= mechanism.variance_bound
 
 
 def test_the_published_bounds_by_hand() -> None:
     # Without rotation, d D^2 (1 + 4 m p q) / (n (k - 1)^2) is the exact worst case.
     plain = made(probability=0.25)
     assert plain.mean_squared_error_bound == pytest.approx(5 * 4 * (1 + 4 * 30 * 3 / 16) / (4 * 64), rel=1e-11)
-    assert plain.mean_squared_error_bound == pytest.approx(plain.worst_variance / 4, rel=1e-11)
+    assert plain.mean_squared_error_bound == pytest.approx(plain.variance_bound / 4, rel=1e-11)
     rotated = made(rotated=True, delta=0.3)
     spread = 2 * math.log(2 * 4 * 8 / 0.1) * 4
     assert rotated.mean_squared_error_bound == pytest.approx(spread * (1 + 30) / (4 * 64) + 4 * 4 * 0.01, rel=1e-11)
@@ -85,9 +85,9 @@ def test_the_published_bounds_by_hand() -> None:
 @pytest.mark.parametrize("rotated", [False, True])
 def test_the_published_bound_is_above_the_predicted_error(dimension: int, rotated: bool) -> None:
     mechanism = made(ball=NormBall(dimension, 2.0, 3.0), rotated=rotated)
-    assert mechanism.worst_variance / 4 <= mechanism.mean_squared_error_bound
+    assert mechanism.variance_bound / 4 <= mechanism.mean_squared_error_bound
     vectors = np.random.default_rng(3).normal(size=(20, dimension))
-    assert mechanism.variance(vectors).max() <= mechanism.worst_variance
+    assert mechanism.variance(vectors).max() <= mechanism.variance_bound
 
 
 def test_the_bias_of_rotated_coordinates_that_are_cut_off_is_within_its_bound() -> None:
@@ -302,7 +302,7 @@ def test_units_do_not_matter(clip_norm: float, rotated: bool) -> None:
     unusual = made(usual, ball=NormBall(2**20, 2.0, clip_norm))
     assert unusual.theorem_epsilon(1e-5) == pytest.approx(usual.theorem_epsilon(1e-5), rel=1e-9)
     assert unusual.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
-    assert unusual.worst_variance / clip_norm**2 == pytest.approx(usual.worst_variance, rel=1e-9)
+    assert unusual.variance_bound / clip_norm**2 == pytest.approx(usual.variance_bound, rel=1e-9)
 
 
 def test_without_enough_noise_there_is_no_guarantee() -> None:

@@ -179,8 +179,8 @@ def test_no_other_levels_and_trials_have_a_smaller_error(
             levels += 1
         fitting = min(levels, room - trials + 1)
         if fitting >= 2:
-            least = min(least, dataclasses.replace(mechanism, levels=fitting, trials=trials).worst_variance)
-    assert mechanism.worst_variance == least
+            least = min(least, dataclasses.replace(mechanism, levels=fitting, trials=trials).variance_bound)
+    assert mechanism.variance_bound == least
 
 
 def calibrated(clients: int, dimension: int, bits: int | None, budget: Budget, **how: Any) -> CpsgdMechanism:
@@ -191,16 +191,16 @@ def test_more_bits_are_never_worse_and_without_a_number_they_are_as_few_as_are_g
     budget = Budget(1.0, 1e-5, "replace-one", method="theorem-1")
     chosen = calibrated(100, 32, None, budget)
     bits = (chosen.modulus - 1).bit_length()
-    errors = [calibrated(100, 32, width, budget).worst_variance for width in (bits - 1, bits, bits + 1, 55)]
+    errors = [calibrated(100, 32, width, budget).variance_bound for width in (bits - 1, bits, bits + 1, 55)]
     assert errors == sorted(errors, reverse=True)
-    assert errors[0] > CLOSE * errors[-1] >= errors[1] == chosen.worst_variance
+    assert errors[0] > CLOSE * errors[-1] >= errors[1] == chosen.variance_bound
 
 
 def test_what_is_proven_needs_less_noise_than_the_theorem() -> None:
     published, proven = (calibrated(1000, 256, 20, Budget(1.0, 1e-5, "replace-one", method=method)) for method in ("theorem-1", None))
     assert published.theorem_epsilon(1e-5) <= 1.0
     assert proven.guarantee.epsilon <= 1.0
-    assert proven.worst_variance < published.worst_variance / 2
+    assert proven.variance_bound < published.variance_bound / 2
 
 
 def test_calibrate_says_which_parameters_it_found() -> None:
@@ -222,7 +222,7 @@ def test_the_adjacency_of_the_budget_is_that_of_the_mechanism() -> None:
     replaced, added = (calibrated(1000, 6, 24, Budget(1.0, 1e-5, adjacency)) for adjacency in ("replace-one", "add-or-remove-one"))
     assert (replaced.adjacency, added.adjacency) == ("replace-one", "add-or-remove-one")
     # Neighbours are half as far apart, so a quarter of the noise suffices.
-    assert added.worst_variance < 0.3 * replaced.worst_variance
+    assert added.variance_bound < 0.3 * replaced.variance_bound
 
 
 def test_the_rotation_has_the_first_seed_unless_another_is_given() -> None:
@@ -311,4 +311,4 @@ def test_the_table_of_the_documentation() -> None:
                     calibrated(1000, 1024, int(bits), budget)
                 continue
             result = calibrated(1000, 1024, int(bits), budget)
-            assert cell == f"{result.levels}, {result.trials}, {result.worst_variance / 1000:.4f}"
+            assert cell == f"{result.levels}, {result.trials}, {result.variance_bound / 1000:.4f}"

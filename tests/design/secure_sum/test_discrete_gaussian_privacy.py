@@ -164,7 +164,7 @@ def test_details_have_the_mechanism_s_worst_error(
     assert details["worst_squared_error"] == mechanism.error().of_mean(clients)
     assert details["bias_bound"] == mechanism.bias_bound > 0
     variance = details["worst_squared_error"] - details["bias_bound"] ** 2
-    assert variance == pytest.approx(mechanism.worst_variance / clients)
+    assert variance == pytest.approx(mechanism.variance_bound / clients)
     assert stated is None or variance == pytest.approx(stated, rel=5e-3)
     assert "squared_error" not in details
 

@@ -45,7 +45,7 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
     padding = 0.0 if rotation == "hadamard" else 1 / 4 / 4
     allowed = 5 * squares.std() / math.sqrt(rounds)
     assert predicted - padding - allowed < squares.mean() < predicted + allowed
-    assert predicted <= mechanism.worst_variance / 4
+    assert predicted <= mechanism.variance_bound / 4
 
 
 def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
@@ -64,7 +64,7 @@ def test_at_the_edge_of_the_ball_the_bias_and_the_error_stay_below_their_bounds(
     assert np.linalg.norm(errors.mean(axis=0)) < mechanism.bias_bound + 5 * spread
     squares = np.sum(errors**2, axis=1)
     # The errors of the four clients share a bias; only the variance is divided by their number.
-    assert squares.mean() < mechanism.worst_variance / 4 + mechanism.bias_bound**2 + 5 * squares.std() / math.sqrt(rounds)
+    assert squares.mean() < mechanism.variance_bound / 4 + mechanism.bias_bound**2 + 5 * squares.std() / math.sqrt(rounds)
 
 
 def test_messages_are_whole_numbers_of_the_stated_bits() -> None:

@@ -79,7 +79,7 @@ def test_more_survivors_than_planned_keep_the_guarantee() -> None:
     assert epsilons[0] == epsilons[1] == epsilons[2] <= 1.0 < epsilons[3] < epsilons[4]
     # The price is that of the larger noise.
     usual = calibrate_distributed_discrete_laplace(BALL, 100, None, 1.0, "replace-one")
-    assert planned.worst_variance / usual.worst_variance == pytest.approx(1.25, rel=0.02)
+    assert planned.variance_bound / usual.variance_bound == pytest.approx(1.25, rel=0.02)
     with pytest.raises(ValueError, match="survivors must be a whole number from 1 to 100"):
         calibrate_distributed_discrete_laplace(BALL, 100, None, 1.0, "replace-one", survivors=101)
 
@@ -130,9 +130,9 @@ def test_bits_are_as_few_as_error_and_room_permit() -> None:
     free = calibrate_distributed_discrete_laplace(NormBall(16, 1.0), 1000, None, 1.0, "replace-one")
     shorter = calibrate_distributed_discrete_laplace(NormBall(16, 1.0), 1000, free.bits - 2, 1.0, "replace-one")
     assert shorter.steps < free.steps
-    assert shorter.worst_variance / free.worst_variance > 1.01
+    assert shorter.variance_bound / free.variance_bound > 1.01
     noise = free.granularity**2 * 16 * 2 * free.scale**2 / 1000
-    assert free.worst_variance < 1.0101 * noise
+    assert free.variance_bound < 1.0101 * noise
     assert free.wrap_probability <= 1e-9
     with pytest.raises(InfeasibleError, match="bits must be at least 12 for 1000 clients"):
         calibrate_distributed_discrete_laplace(NormBall(16, 1.0), 1000, 11, 1.0, "replace-one")
@@ -156,7 +156,7 @@ def test_rounds_and_sampling_keep_the_budget() -> None:
     # Gaussian noise wins over many rounds, and loses over a few.
     numbers = {rounds: Task(Interval(), 1000, 1.0, 1e-6, "replace-one", rounds=rounds) for rounds in (4, 16)}
     errors = {
-        rounds: [build_mechanism(name, task).worst_variance for name in (NAME, "central-gaussian")] for rounds, task in numbers.items()
+        rounds: [build_mechanism(name, task).variance_bound for name in (NAME, "central-gaussian")] for rounds, task in numbers.items()
     }
     assert errors[4][0] < errors[4][1]
     assert errors[16][0] > errors[16][1]

@@ -101,7 +101,7 @@ def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
     squares = np.sum(errors**2, axis=1)
     predicted = MECHANISM.variance(vectors).mean() / 4
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(rounds)
-    assert predicted <= MECHANISM.worst_variance / 4
+    assert predicted <= MECHANISM.variance_bound / 4
 
 
 def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
@@ -167,7 +167,7 @@ def test_the_variance_by_hand() -> None:
     # In one dimension the frame has two columns of squared norm 1/2. The level is 3 / sqrt(2), and the coefficients are +-x / sqrt(2).
     at_zero = (9 / 2) / (4 * 2 * 0.25**2)
     assert PAIR.variance([[0.0], [2.0], [-3.0], [7.0]]) == pytest.approx([at_zero - x**2 / 4 for x in (0, 2, 3, 3)], rel=1e-12)
-    assert PAIR.worst_variance == pytest.approx(at_zero, rel=1e-12)
+    assert PAIR.variance_bound == pytest.approx(at_zero, rel=1e-12)
 
 
 def test_messages_are_counts_and_nothing_wraps() -> None:

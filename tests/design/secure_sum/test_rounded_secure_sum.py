@@ -73,7 +73,7 @@ def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecur
     noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
     assert (variances >= noise - allowed).all()
     assert noise < mechanism.largest_directional_variance <= noise + 0.25 / 4 / (1 - math.exp(-0.5)) * (1 + 1e-9)
-    assert mechanism.worst_variance <= mechanism.padded_dimension * mechanism.largest_directional_variance * (1 + 1e-9)
+    assert mechanism.variance_bound <= mechanism.padded_dimension * mechanism.largest_directional_variance * (1 + 1e-9)
 
 
 @EVERY
@@ -150,13 +150,13 @@ def test_vectors_longer_than_a_block_are_rounded_as_others_are() -> None:
 
 
 @EVERY
-def test_the_worst_variance_is_that_of_noise_and_of_coordinates_half_way(mechanism: RoundedSecureSum) -> None:
+def test_the_variance_bound_is_that_of_noise_and_of_coordinates_half_way(mechanism: RoundedSecureSum) -> None:
     # Each coordinate of a vector has noise; each rotated coordinate adds a quarter of a squared step of 0.5, of which the padding keeps its
     # share.
     noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
     rounded = 5 if mechanism.rotation == "hadamard" else mechanism.padded_dimension
     rejected = math.exp(-0.5)
-    assert mechanism.worst_variance == pytest.approx(5 * noise + rounded * 0.25 / 4 / (1 - rejected), rel=1e-9)
+    assert mechanism.variance_bound == pytest.approx(5 * noise + rounded * 0.25 / 4 / (1 - rejected), rel=1e-9)
 
 
 @EVERY

@@ -294,7 +294,7 @@ def test_a_sparse_mean_has_four_measurements_for_each_coordinate_and_logarithm(s
     assert mechanism.sketch_clip == pytest.approx(3.3, rel=1e-15)
     # The error is that of `sparsity` coordinates of noise, whose level does not depend on their number.
     plain = summed(SketchChoice()).plain_error
-    assert mechanism.worst_variance / 200 == pytest.approx(1.21 * plain * sparsity / 8000, rel=0.05)
+    assert mechanism.variance_bound / 200 == pytest.approx(1.21 * plain * sparsity / 8000, rel=0.05)
 
 
 def test_rows_of_a_count_mean_sketch_round_measurements_up() -> None:

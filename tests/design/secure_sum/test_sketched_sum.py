@@ -80,7 +80,7 @@ def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
     np.testing.assert_array_equal(mechanism.recovered_steps(total), steps.sum(axis=0))
     # The exact value decodes the mean sketch of the clipped vectors, without noise.
     exact = mechanism.sketch.decode(mechanism.sketch.encode(mechanism.ball.clip(vectors)).mean(axis=0))
-    assert np.sum((estimate - exact) ** 2) < 25 * mechanism.worst_variance / CLIENTS
+    assert np.sum((estimate - exact) ** 2) < 25 * mechanism.variance_bound / CLIENTS
 
 
 @pytest.mark.parametrize("name", SKETCHES)
@@ -90,7 +90,7 @@ def test_the_measured_error_is_the_predicted_one(name: str) -> None:
     error = mechanism.error(vectors)
     predicted = error.variance / CLIENTS + error.shared
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(200)
-    assert error.variance <= mechanism.worst_variance
+    assert error.variance <= mechanism.variance_bound
     assert error.shared <= mechanism.worst_shared_variance == pytest.approx(SKETCHES[name].distortion, rel=1e-14)
 
 
@@ -122,7 +122,7 @@ def test_over_rounds_what_is_unbiased_averages_out() -> None:
 def test_scaled_rows_with_a_scaled_clip_are_the_same_mechanism() -> None:
     usual, scaled = (summed(SKETCHES[name], clip=1.2) for name in ("several rows", "several rows over their number"))
     assert scaled.sketch_clip == pytest.approx(usual.sketch_clip / 2, rel=1e-15)
-    for name in ("worst_variance", "bias_bound", "clipping_probability", "worst_shared_variance", "wrap_probability"):
+    for name in ("variance_bound", "bias_bound", "clipping_probability", "worst_shared_variance", "wrap_probability"):
         assert getattr(scaled, name) == pytest.approx(getattr(usual, name), rel=1e-9)
     assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
     vectors = population(CLIENTS)
@@ -214,12 +214,12 @@ def test_the_bias_of_clipped_sketches_and_that_of_the_sum_add_up() -> None:
 
 @pytest.mark.parametrize("name", sorted(SKETCHES))
 @pytest.mark.parametrize("sigma", [0.02, 2.0])
-def test_no_vector_has_more_than_the_worst_variance(name: str, sigma: float) -> None:
+def test_no_vector_has_more_than_the_variance_bound(name: str, sigma: float) -> None:
     mechanism = summed(SKETCHES[name], sigma=sigma)
     variances = mechanism.variance(population(CLIENTS))
-    assert (variances <= mechanism.worst_variance).all()
+    assert (variances <= mechanism.variance_bound).all()
     # The variance depends on each vector's rounding; some vectors have less than the worst.
-    assert variances.min() < mechanism.worst_variance * (1 - 1e-9) or sigma > 1
+    assert variances.min() < mechanism.variance_bound * (1 - 1e-9) or sigma > 1
 
 
 @pytest.mark.parametrize("name", sorted(SKETCHES))

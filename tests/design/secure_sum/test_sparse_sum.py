@@ -102,7 +102,7 @@ def test_refitting_takes_off_what_the_lasso_is_too_short_by() -> None:
 
 def test_scaled_rows_are_the_same_mechanism() -> None:
     usual, scaled = made(SKETCHES["count-mean"]), made(SKETCHES["count-mean over 5"])
-    assert scaled.worst_variance == pytest.approx(usual.worst_variance, rel=1e-9)
+    assert scaled.variance_bound == pytest.approx(usual.variance_bound, rel=1e-9)
     assert scaled.noise_level == pytest.approx(usual.noise_level, rel=1e-9)
     assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
     result = [estimate(item, sparse_vectors(), 5) for item in (usual, scaled)]
@@ -202,7 +202,7 @@ def test_bad_fields_are_refused(changes: dict[str, Any], message: str) -> None:
 def test_the_error_predicted_for_a_mean_is_that_of_rounds(name: str) -> None:
     mechanism, mean = made(SKETCHES[name]), sparse_vectors()[0]
     measured = np.sum((found_in_rounds(name, refit=True) - mean) ** 2, axis=1).mean()
-    predicted = mechanism.predicted_error(mean, mechanism.worst_variance, draws=16).of_mean(CLIENTS)
+    predicted = mechanism.predicted_error(mean, mechanism.variance_bound, draws=16).of_mean(CLIENTS)
     # The error is about chi-square with four degrees of freedom: the mean of 30 rounds has a relative deviation of 0.13.
     assert 0.5 < measured / predicted < 1.7
 
@@ -257,7 +257,7 @@ def test_coordinates_no_larger_than_noise_are_left_out_and_the_others_fitted_aga
 
 def test_the_oracles_error_is_that_of_the_mean() -> None:
     mechanism = made(SKETCHES["hadamard"])
-    assert mechanism.facts()["oracle_squared_error"] == pytest.approx(mechanism.worst_variance / CLIENTS)
+    assert mechanism.facts()["oracle_squared_error"] == pytest.approx(mechanism.variance_bound / CLIENTS)
 
 
 def test_a_single_coordinate_is_refitted_and_the_zero_vector_is_decoded() -> None:
@@ -268,4 +268,4 @@ def test_a_single_coordinate_is_refitted_and_the_zero_vector_is_decoded() -> Non
         decoded = mechanism._decoded(mechanism.sketched(vector[None])[0])
         assert decoded == pytest.approx(vector, abs=1e-9)
     error = mechanism.predicted_error(np.zeros(DIMENSION), 0.0, draws=2)
-    assert error.of_mean(CLIENTS) < mechanism.worst_variance / CLIENTS
+    assert error.of_mean(CLIENTS) < mechanism.variance_bound / CLIENTS

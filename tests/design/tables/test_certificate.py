@@ -20,7 +20,7 @@ def test_binary_randomised_response_is_certified_optimal() -> None:
     certified = with_lower_bound(table, DualCertificate((0.0, 0.0), (-price, price), (0.5, 0.5))).certificate
     assert certified.lower_bound == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
     assert certified.optimality_gap == pytest.approx(0.0, abs=1e-12)
-    assert certified.line.endswith("; no table of any size is more than 0.0001 % better")
+    assert certified.summary.endswith("; no table of any size is more than 0.0001 % better")
     loose = with_lower_bound(table, DualCertificate((0.0, 0.0), (0.0, 0.0), (0.5, 0.5))).certificate
     assert loose.lower_bound is not None
     assert loose.lower_bound < certified.lower_bound
@@ -38,7 +38,7 @@ def test_a_table_of_one_bit_is_certified_optimal_for_its_letters(objective: str 
     assert 0 <= facts.letters_gap < 1e-8
     # The bound for any number of letters is far below.
     assert facts.lower_bound < 0.95 * facts.letters_lower_bound
-    assert "; no table of as many letters is more than 0.0001 % better; no table of any size more than " in facts.line
+    assert "; no table of as many letters is more than 0.0001 % better; no table of any size more than " in facts.summary
 
 
 def test_a_poor_table_of_one_bit_has_a_gap_for_its_letters() -> None:

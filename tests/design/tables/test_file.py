@@ -277,7 +277,7 @@ def renamed(table: LookupTable, name: str) -> str | None:
         (design_mvu(1.0, 3, 1), {"mvu"}),
         (design_mvu(1.0, 1, 3, metric="l1"), {"mvu"}),
     ],
-    ids=lambda value: value.line if isinstance(value, LookupTable) else "",
+    ids=lambda value: value.summary if isinstance(value, LookupTable) else "",
 )
 def test_a_table_is_named_for_what_its_weights_and_letters_are(table: LookupTable, names: set[str]) -> None:
     assert {name for name in ("mvu", GENERALISED, BITWISE, "laplace") if renamed(table, name) is None} == names

@@ -250,14 +250,14 @@ def test_no_rows_have_no_letters_and_the_certificate_says_whether_it_has_a_bound
     table = table_of(np.array([[3, 1], [1, 3]]), [Fraction(-1, 2), Fraction(3, 2)])
     assert table.letters_of_rows([], np.zeros(0, dtype=np.uint64)).shape == (0,)
     # Two letters have a bound in closed form.
-    assert table.certificate.line.endswith("; no table of as many letters is more than 100 % better")
+    assert table.certificate.summary.endswith("; no table of as many letters is more than 100 % better")
     biased = table_of(np.array([[3, 1], [1, 3]]), [Fraction(0), Fraction(1)])
-    assert biased.certificate.line.endswith("; no proven lower bound")
+    assert biased.certificate.summary.endswith("; no proven lower bound")
     bounded = design_mvu(1.0, 2, 1)
     gap = bounded.certificate.optimality_gap
     assert gap is not None
     assert bounded.gaps == f"no 1-bit table is more than 0.0001 % better; no table of any size more than {percent_up(gap)}"
-    assert bounded.certificate.line.endswith(f"no table of any size more than {percent_up(gap)}")
+    assert bounded.certificate.summary.endswith(f"no table of any size more than {percent_up(gap)}")
     assert not {"dual", "letters_proof"} & set(table.certificate.to_frame().columns)
     assert "dual" not in table.certificate.to_frame().columns
     assert table.certificate.to_frame()["mean_variance"].tolist() == [0.75]

@@ -63,7 +63,7 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     # With many bits, noise of whole steps is as good as that of a trusted server.
     fine = SumProblem("discrete Gaussian", 400, 32).mechanism(20)
     assert fine is not None
-    assert fine.worst_variance / 400 == pytest.approx(central_gaussian_error(ball, 400, 1.0, 1e-5, "replace-one"), rel=1e-3)
+    assert fine.variance_bound / 400 == pytest.approx(central_gaussian_error(ball, 400, 1.0, 1e-5, "replace-one"), rel=1e-3)
 
 
 def test_below_the_fewest_bits_there_is_nothing(frame: pd.DataFrame) -> None:

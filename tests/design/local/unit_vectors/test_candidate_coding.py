@@ -103,9 +103,9 @@ def test_moments_by_enumeration_of_caps(epsilon: float, bits: int, dimension: in
         mean += chance * (kept * density / cap - (1 - kept) * density / ndtr(t))
         square += chance * (kept * (1 + t * density / cap) + (1 - kept) * (1 - t * density / ndtr(t)))
     assert mechanism.projection_mean == pytest.approx(mean, rel=1e-9)
-    assert mechanism.worst_variance == pytest.approx(4 * (square + dimension - 1) / mean**2, rel=1e-9)
+    assert mechanism.variance_bound == pytest.approx(4 * (square + dimension - 1) / mean**2, rel=1e-9)
     corner = np.full((1, dimension), 1 / math.sqrt(dimension))
-    assert mechanism.variance(corner)[0] == pytest.approx(mechanism.worst_variance - 1, rel=1e-12)
+    assert mechanism.variance(corner)[0] == pytest.approx(mechanism.variance_bound - 1, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "bits"), [(1.0, 2), (4.0, 5)])
@@ -132,15 +132,15 @@ def test_short_vectors_have_no_bias() -> None:
     mechanism, clients = mechanism_of(3.0, 3, 2), 2000
     for vector in (np.zeros(2), np.array([0.3, -0.2])):
         estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(1))), clients)
-        assert (np.abs(estimate - vector) < 5 * math.sqrt(mechanism.worst_variance / clients)).all()
+        assert (np.abs(estimate - vector) < 5 * math.sqrt(mechanism.variance_bound / clients)).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
 def test_more_bits_come_close_to_the_uncompressed_mechanism(epsilon: float) -> None:
     ball = NormBall(200, 2.0)
-    variances = [MinimalRandomCodingMechanism(epsilon, bits, ball).worst_variance for bits in (1, 2, 4, 8, 14, 20)]
+    variances = [MinimalRandomCodingMechanism(epsilon, bits, ball).variance_bound for bits in (1, 2, 4, 8, 14, 20)]
     assert variances == sorted(variances, reverse=True)
-    least = PrivUnitGMechanism(epsilon, ball).worst_variance
+    least = PrivUnitGMechanism(epsilon, ball).variance_bound
     assert least < variances[-1] < 1.02 * least
 
 
@@ -162,15 +162,15 @@ def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int, dimen
     t = np.linspace(-5, 6, 800)
     means = stats.norm.pdf(t) * (kept - cap) / (cap * ndtr(t))
     usable = means > 1e-6
-    assert ((dimension + t * means) / means**2)[usable].min() >= mechanism.worst_variance * (1 - 1e-6)
+    assert ((dimension + t * means) / means**2)[usable].min() >= mechanism.variance_bound * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "excess"), [(0.5, 0.25), (4.0, 0.25), (4.0, 2.0)])
 def test_fewest_bits_are_enough_and_one_less_is_not(epsilon: float, excess: float) -> None:
     ball = NormBall(200, 2.0)
     mechanism = minimal_random_coding_mechanism(epsilon, ball, excess)
-    limit = (1 + excess) * PrivUnitGMechanism(epsilon, ball).worst_variance
-    assert mechanism.worst_variance <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.message_bits - 1, ball).worst_variance
+    limit = (1 + excess) * PrivUnitGMechanism(epsilon, ball).variance_bound
+    assert mechanism.variance_bound <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.message_bits - 1, ball).variance_bound
 
 
 def test_twenty_bits_may_be_too_few_and_the_message_says_what_would_do() -> None:
@@ -240,7 +240,7 @@ def test_candidates_are_the_same_for_few_clients_and_for_many(monkeypatch: pytes
 def test_published_figures(epsilon: float) -> None:
     mechanism = PlainRandomCodingMechanism(epsilon, 8, NormBall(200, 2.0), unbiased=True)
     assert mechanism.bias_bound == 0
-    assert mechanism.worst_variance - 1 == pytest.approx(REFERENCES[epsilon], abs=0.051)
+    assert mechanism.variance_bound - 1 == pytest.approx(REFERENCES[epsilon], abs=0.051)
     # The proven epsilon is slightly less than twice the epsilon of the weights.
     assert 1.8 * epsilon < mechanism.epsilon < 2 * epsilon
 
@@ -281,7 +281,7 @@ def test_bias_and_variance_are_exact(bits: int, unbiased: bool) -> None:
 def test_many_candidates_are_privunit_g() -> None:
     mechanism = PlainRandomCodingMechanism(3.0, 18, NormBall(50, 2.0))
     assert mechanism.shrinking == pytest.approx(1, abs=1e-3)
-    assert mechanism.worst_variance == pytest.approx(PrivUnitGMechanism(3.0, mechanism.ball).worst_variance, rel=1e-3)
+    assert mechanism.variance_bound == pytest.approx(PrivUnitGMechanism(3.0, mechanism.ball).variance_bound, rel=1e-3)
 
 
 @pytest.mark.parametrize(("epsilon", "bits"), [(0.001, 1), (1.0, 8), (20.0, 20)])

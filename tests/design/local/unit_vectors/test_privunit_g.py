@@ -49,7 +49,7 @@ def test_moments_agree_with_quadrature(epsilon: float, dimension: int) -> None:
         constant, mean, square = moment(0), moment(1), moment(2)
     assert mechanism.projection_mean == pytest.approx(float(mean / constant), rel=1e-9)
     variance = 4 * float((square / constant + dimension - 1) / (mean / constant) ** 2)
-    assert mechanism.worst_variance == pytest.approx(variance, rel=1e-9)
+    assert mechanism.variance_bound == pytest.approx(variance, rel=1e-9)
     assert mechanism.variance(np.full((1, dimension), 0.5 / math.sqrt(dimension)))[0] == pytest.approx(variance - 0.25, rel=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_no_other_threshold_gives_less_variance(epsilon: float, dimension: int) 
     above, below = ndtr(-t), math.exp(-epsilon) * ndtr(t)
     mean = stats.norm.pdf(t) * -math.expm1(-epsilon) / (above + below)
     t, mean = t[mean > 1e-100], mean[mean > 1e-100]
-    assert ((dimension + t * mean) / mean**2 >= mechanism.worst_variance * (1 - 1e-9)).all()
+    assert ((dimension + t * mean) / mean**2 >= mechanism.variance_bound * (1 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 30.0])
@@ -89,7 +89,7 @@ def test_short_vectors_are_served_without_bias(vector: np.ndarray) -> None:
     mechanism = mechanism_of(2.0, 4)
     clients = 100_000
     estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(2))), clients)
-    assert (np.abs(estimate - vector) < 5 * math.sqrt(mechanism.worst_variance / clients)).all()
+    assert (np.abs(estimate - vector) < 5 * math.sqrt(mechanism.variance_bound / clients)).all()
 
 
 @pytest.mark.parametrize(("epsilon", "dimension"), [(0.5, 1), (2.0, 2), (5.0, 3)])
@@ -140,9 +140,9 @@ def test_the_loss_gives_the_hockey_stick_divergence_of_opposite_vectors() -> Non
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 def test_it_beats_one_bit_by_far_and_approximate_privacy_at_high_epsilon(epsilon: float) -> None:
     ball = NormBall(128, 2.0)
-    variance = PrivUnitGMechanism(epsilon, ball).worst_variance
-    assert vector_cldp_mechanism(epsilon, ball).worst_variance > 100 * variance
-    assert VectorGaussianMechanism.of_epsilon(epsilon, 1e-5, ball).worst_variance > variance
+    variance = PrivUnitGMechanism(epsilon, ball).variance_bound
+    assert vector_cldp_mechanism(epsilon, ball).variance_bound > 100 * variance
+    assert VectorGaussianMechanism.of_epsilon(epsilon, 1e-5, ball).variance_bound > variance
 
 
 def test_other_norms_are_refused() -> None:

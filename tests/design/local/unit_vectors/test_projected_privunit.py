@@ -61,7 +61,7 @@ def test_all_projections_are_privunit(kind: type[ProjectedPrivUnitMechanism]) ->
     mechanism = kind(2.0, 16, ball)
     assert mechanism.bias_bound == 0
     # PrivUnit's variance is rounded upward by a relative error of 2e-9.
-    assert mechanism.worst_variance == pytest.approx(PrivUnitMechanism(2.0, ball).worst_variance, rel=3e-9)
+    assert mechanism.variance_bound == pytest.approx(PrivUnitMechanism(2.0, ball).variance_bound, rel=3e-9)
 
 
 @pytest.mark.parametrize(("dimension", "projected"), [(4, 1), (10, 3), (10, 10)])

@@ -95,10 +95,10 @@ def test_no_other_number_of_closest_corners_is_better(epsilon: float) -> None:
             for closest in range(1, mechanism.corners)
         ]
         assert 1 + int(np.argmax(means)) == mechanism.closest
-        assert PrivUnitMechanism(epsilon, ball).worst_variance < mechanism.worst_variance
+        assert PrivUnitMechanism(epsilon, ball).variance_bound < mechanism.variance_bound
         # For a small epsilon, two corners are better than four.
-        assert mechanism.worst_variance < least or (epsilon, bits) == (0.1, 2)
-        least = mechanism.worst_variance
+        assert mechanism.variance_bound < least or (epsilon, bits) == (0.1, 2)
+        least = mechanism.variance_bound
 
 
 def test_bad_arguments_say_what_is_needed() -> None:

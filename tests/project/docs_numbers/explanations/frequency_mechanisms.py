@@ -36,7 +36,7 @@ def built(name: str, **options: object) -> FrequencyMechanism:
 
 def squared_error(mechanism: FrequencyMechanism) -> float:
     """Return the predicted squared error of all frequencies of Zipf's law."""
-    return float(mechanism.worst_variance / CLIENTS + mechanism.shared_variance(item_probabilities("zipf", ITEMS)))
+    return float(mechanism.variance_bound / CLIENTS + mechanism.shared_variance(item_probabilities("zipf", ITEMS)))
 
 
 def mechanism_rows(number: Callable[[float], str]) -> Iterator[list[str]]:

@@ -31,7 +31,7 @@ def mechanism(name: str, epsilon: float) -> Any:
 def variance(name: str, epsilon: float) -> float:
     """Return the worst variance over k 4E/(E - 1)²."""
     power = math.exp(epsilon)
-    return mechanism(name, epsilon).worst_variance / (CATEGORIES * 4 * power / (power - 1) ** 2)
+    return mechanism(name, epsilon).variance_bound / (CATEGORIES * 4 * power / (power - 1) ** 2)
 
 
 def bits(name: str, epsilon: float) -> str:
@@ -43,7 +43,7 @@ def published_variance(epsilon: float) -> float:
     """Return Hadamard response's worst variance with the paper's blocks, over k 4E/(E - 1)²."""
     power = math.exp(epsilon)
     published = HadamardResponse(epsilon, CATEGORIES, published_blocks(epsilon, CATEGORIES))
-    return published.worst_variance / (CATEGORIES * 4 * power / (power - 1) ** 2)
+    return published.variance_bound / (CATEGORIES * 4 * power / (power - 1) ** 2)
 
 
 def projective_loss() -> float:

@@ -32,12 +32,12 @@ def built(name: str, **options: object) -> FrequencyMechanism:
 
 def noise(mechanism: FrequencyMechanism) -> float:
     """Return the standard deviation of an item's frequency, without collisions."""
-    return float((mechanism.worst_variance / CLIENTS / ITEMS) ** 0.5)
+    return float((mechanism.variance_bound / CLIENTS / ITEMS) ** 0.5)
 
 
 def squared_error(mechanism: FrequencyMechanism) -> float:
     """Return the predicted squared error of all frequencies of Zipf's law."""
-    return float(mechanism.worst_variance / CLIENTS + mechanism.shared_variance(item_probabilities("zipf", ITEMS)))
+    return float(mechanism.variance_bound / CLIENTS + mechanism.shared_variance(item_probabilities("zipf", ITEMS)))
 
 
 def share_of_noise() -> float:

@@ -59,7 +59,7 @@ def mean_error(series: str, clip_ratio: float | None = None) -> float:
 def sqkr_error() -> float:
     """Return the squared error of SQKR with one bit, in the setting of appendix D.2."""
     setting = MeanSetting("bits", SQKR, index_bits=1)
-    return setting.mechanism().worst_variance / setting.clients
+    return setting.mechanism().variance_bound / setting.clients
 
 
 @cache

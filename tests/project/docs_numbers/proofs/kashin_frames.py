@@ -23,4 +23,4 @@ def sqkr_rows() -> Iterator[list[str]]:
 def sqkr_error(dimension: int, epsilon: float, bits: int, constant: float) -> float:
     """Return the largest error of the mean of 100 000 vectors."""
     mechanism = SQKRMechanism(epsilon, bits, quietbits.NormBall(dimension, 2.0), kashin_constant=constant)
-    return float(mechanism.worst_variance) / 100_000
+    return float(mechanism.variance_bound) / 100_000

@@ -42,12 +42,12 @@ def built(name: str, dimension: int) -> Mechanism:
     return build_mechanism(name, task, {"bits": MORE_BITS if name == "cpsgd" else BITS})
 
 
-def encoding(name: str, words: WordSource) -> Callable[[int], Callable[[], object]]:
+def encoding(name: str, random_words: WordSource) -> Callable[[int], Callable[[], object]]:
     """Return a function that makes a run of a dimension's encoding of one message."""
 
     def run(dimension: int) -> Callable[[], object]:
         vectors = np.random.default_rng(3).standard_normal((1, dimension))
-        return partial(built(name, dimension).encode, vectors, words)
+        return partial(built(name, dimension).encode, vectors, random_words)
 
     return run
 

@@ -38,11 +38,11 @@ def show(name: str, duration: float, gaussian: float, more: str = "") -> None:
     print(f"{name:<46} {duration:7.3f} s, {duration / gaussian:6.2f} x numpy's Gaussian noise{more}")
 
 
-def show_encoding(name: str, mechanism: VectorMechanism, vectors: FloatArray, words: WordSource, gaussian: float) -> float:
+def show_encoding(name: str, mechanism: VectorMechanism, vectors: FloatArray, random_words: WordSource, gaussian: float) -> float:
     """Print the encoding's time, limit and growth with the number of clients; return the time."""
-    duration = seconds(partial(mechanism.encode, vectors, words))
-    limit = drawing_and_copying(partial(mechanism.encode, vectors), words, vectors)
-    power = exponent(lambda clients: partial(mechanism.encode, vectors[:clients], words), SIZES, 3)
+    duration = seconds(partial(mechanism.encode, vectors, random_words))
+    limit = drawing_and_copying(partial(mechanism.encode, vectors), random_words, vectors)
+    power = exponent(lambda clients: partial(mechanism.encode, vectors[:clients], random_words), SIZES, 3)
     show(f"encode {name}", duration, gaussian, f", {beside_limit(duration, limit, power)}")
     return duration
 

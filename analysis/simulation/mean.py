@@ -89,7 +89,7 @@ class SimulatedMean:
     wrapping: Wrapping | None = None
 
 
-def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: WordsLike, *, masked: bool = False) -> SimulatedMean:
+def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_words: WordsLike, *, masked: bool = False) -> SimulatedMean:
     """Simulate a round on chunks of clients' inputs, and compare the estimate with the mean.
 
     Parameters
@@ -98,7 +98,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         The mechanism, for means.
     chunks : iterable of array_like, each of shape (clients of the chunk,) or (clients of the chunk, dimension)
         The inputs, as `input_chunks` draws them; one chunk is held at a time. A secure sum needs the inputs of all of its clients.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         Source of the mechanism's randomness; not the source of the inputs.
     masked : bool
         Whether `aggregation.SecureSum` masks messages, with 20 neighbours per client or all other clients. Masks come from a separate
@@ -122,7 +122,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     >>> result.wrapping.wrapped_coordinates
     0
     """
-    server = _server(mechanism, words, masked)
+    server = _server(mechanism, random_words, masked)
     domain = mechanism.domain
     clients = clipped = 0
     variance = 0.0
@@ -137,7 +137,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         law = mechanism.law(chunk)
         variance += float(law.variance.sum())
         bias_sum = bias_sum + law.bias.sum(axis=0 if law.bias.ndim else None)
-        server.receive(chunk, words)
+        server.receive(chunk, random_words)
     answer = server.answer(clients)
     mean = clipped_sum / clients
     predicted = mechanism.predicted_error(mean, variance / clients, FEW_DRAWS).of_mean(clients)
@@ -153,22 +153,22 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     )
 
 
-def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> NDArray[Any]:
+def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
     """Simulate a round, and return its aggregate.
 
     The function does not hold all long messages in memory at once.
     """
-    server = _server(mechanism, words, masked=False)
-    server.receive(inputs, words)
+    server = _server(mechanism, random_words, masked=False)
+    server.receive(inputs, random_words)
     return server.aggregate_of(len(np.asarray(inputs)))
 
 
-def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> FloatArray:
+def estimate_once(mechanism: Mechanism, inputs: ArrayLike, random_words: WordsLike) -> FloatArray:
     """Simulate a round, and return its estimate.
 
     The function does not hold all long messages in memory at once.
     """
-    return np.asarray(mechanism.decode(aggregate_once(mechanism, inputs, words), len(np.asarray(inputs))))
+    return np.asarray(mechanism.decode(aggregate_once(mechanism, inputs, random_words), len(np.asarray(inputs))))
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ class _Server:
     def check_more(self, clients: int) -> None:
         """Refuse more clients than the round allows."""
 
-    def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
+    def receive(self, inputs: ArrayLike, random_words: WordsLike) -> None:
         # An item is a single number with a message of any length, so all messages of a chunk may exceed the memory.
         held = np.asarray(inputs)
         at_once = max(1, int(MESSAGE_BITS // max(1.0, self.mechanism.bits_per_client))) if held.ndim == 1 else max(1, len(held))
         for start in range(0, len(held), at_once):
-            part = self.mechanism.aggregate(self.mechanism.encode(held[start : start + at_once], words))
+            part = self.mechanism.aggregate(self.mechanism.encode(held[start : start + at_once], random_words))
             self.aggregate = part if self.aggregate is None else self.mechanism.combine(self.aggregate, part)
 
     def aggregate_of(self, clients: int) -> NDArray[Any]:
@@ -223,9 +223,9 @@ class _ModularServer(_Server):
         if clients > self.sum.clients:
             raise ValueError(self._other_clients(f"at least {clients}"))
 
-    def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
+    def receive(self, inputs: ArrayLike, random_words: WordsLike) -> None:
         if self.session is None:
-            steps = self.sum.summed_steps(inputs, words)
+            steps = self.sum.summed_steps(inputs, random_words)
             self.step_sum += steps
             self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
             return
@@ -233,7 +233,7 @@ class _ModularServer(_Server):
         chunk = np.asarray(inputs)
         at_once = max(1, MOST_NUMBERS // self.sum.padded_dimension)
         for start in range(0, len(chunk), at_once):
-            noisy = self.sum.noisy_steps(chunk[start : start + at_once], words)
+            noisy = self.sum.noisy_steps(chunk[start : start + at_once], random_words)
             self.step_sum += noisy.sum(axis=0)
             messages = self.session.mask(self.clients, messages_modulo(noisy, self.sum.modulus))
             self.session.receive(self.clients + np.arange(len(messages)), messages)
@@ -260,7 +260,7 @@ class _ModularServer(_Server):
         return f"chunks must hold the vectors of the mechanism's {self.sum.clients} clients, got {got}"
 
 
-def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:
+def _server(mechanism: Mechanism, random_words: WordsLike, masked: bool) -> _Server:
     if not isinstance(mechanism, SecureSumMechanism):
         if masked:
             raise ValueError("masked must be False for a mechanism whose messages are not added up modulo M, got True")
@@ -269,10 +269,10 @@ def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:
         return _ModularServer(mechanism, None)
     neighbours = min(MASK_NEIGHBOURS, mechanism.clients - 1)
     masks = SecureSum(mechanism.clients, mechanism.padded_dimension, mechanism.modulus, neighbours)
-    return _ModularServer(mechanism, masks.session(_mask_words(words)))
+    return _ModularServer(mechanism, masks.session(_mask_words(random_words)))
 
 
-def _mask_words(words: WordsLike) -> WordsLike:
+def _mask_words(random_words: WordsLike) -> WordsLike:
     """Return words for masks that leave the mechanism's words unchanged, if possible."""
-    rng = words.rng if isinstance(words, SeededWords) else words
-    return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words
+    rng = random_words.rng if isinstance(random_words, SeededWords) else random_words
+    return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else random_words

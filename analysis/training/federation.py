@@ -92,18 +92,18 @@ class MessageSum:
         self._further_bits = further_bits
         self._aggregate: NDArray[Any] | None = None
 
-    def add(self, vectors: FloatArray, words: WordsLike) -> None:
+    def add(self, vectors: FloatArray, random_words: WordsLike) -> None:
         """Add the messages of clients with these vectors."""
         if not len(vectors):
             return
         self.messages += len(vectors)
         mechanism = self.mechanism
         if isinstance(mechanism, SecureSumMechanism):
-            part: NDArray[Any] = residues(mechanism.summed_steps(vectors, words), mechanism.modulus)
+            part: NDArray[Any] = residues(mechanism.summed_steps(vectors, random_words), mechanism.modulus)
             self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
             self._aggregate = part if self._aggregate is None else modular_add(self._aggregate, part, mechanism.modulus)
             return
-        messages = mechanism.encode(vectors, words)
+        messages = mechanism.encode(vectors, random_words)
         self.bytes += int(np.ceil((mechanism.bits_of_messages(messages) + self._further_bits) / 8).sum())
         part = mechanism.aggregate(messages)
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
@@ -433,25 +433,25 @@ class Federation:
         mean, self._memory = messages.mechanism.decode_remembered(measured, self._memory)
         return mean
 
-    def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
+    def _adapt(self, norms: FloatArray, random_words: np.random.Generator) -> None:
         """Move the clip norm toward the median by the fraction of norms within it."""
         clip, plan = self._clipping.clip_norm, self.plan
         if plan.count is not None:
-            fraction = self._counted(plan.count, norms <= clip, words)
+            fraction = self._counted(plan.count, norms <= clip, random_words)
         else:
             assert plan.count_deviation is not None  # noqa: S101 - as `training_plan` sees to
             if len(norms):
-                fraction = central_fraction(norms, clip, self.setting.clients_per_round, plan.count_deviation, words)
+                fraction = central_fraction(norms, clip, self.setting.clients_per_round, plan.count_deviation, random_words)
             else:
-                fraction = 0.5 + plan.count_deviation * words.standard_normal() / self.setting.clients_per_round
+                fraction = 0.5 + plan.count_deviation * random_words.standard_normal() / self.setting.clients_per_round
         self._clipping = AdaptiveClipping(self.setting.clip).step(self._clipping, fraction)
 
-    def _counted(self, count: NoisyCount, answers: NDArray[np.bool_], words: np.random.Generator) -> float:
+    def _counted(self, count: NoisyCount, answers: NDArray[np.bool_], random_words: np.random.Generator) -> float:
         """Return the noisy fraction of yes answers by a secure sum; unused seats add noise alone."""
-        empty = sample_discrete_gaussian(count.local_sigma, (count.clients - len(answers),), word_source(words))
+        empty = sample_discrete_gaussian(count.local_sigma, (count.clients - len(answers),), word_source(random_words))
         total = messages_modulo(empty, 1 << count.bits).sum(keepdims=True, dtype=np.int64)
         if len(answers):
-            total = total + count.encode(answers, words).sum(keepdims=True, dtype=np.int64)
+            total = total + count.encode(answers, random_words).sum(keepdims=True, dtype=np.int64)
         return 0.5 + (count.fraction(total) - 0.5) * count.clients / self.setting.clients_per_round
 
     @property

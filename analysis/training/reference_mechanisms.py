@@ -65,7 +65,7 @@ class FloatMechanism(SummedVectors):
         """Worst variance, 0.0: rounding errors are not counted."""
         return 0.0
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:  # noqa: ARG002 - nothing is random
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:  # noqa: ARG002 - nothing is random
         """Round to floats."""
         return self.ball.check(vectors).astype(f"f{self.bits // 8}")
 
@@ -103,12 +103,12 @@ class QuantisedMechanism(SummedVectors):
         """
         return float(self.ball.dimension * (self.ball.clip_norm / (2**self.bits - 1)) ** 2)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return for each client the largest coordinate, and a level for each."""
         array = self.ball.check(vectors)
         largest = np.nextafter(np.abs(array).max(axis=1).astype(np.float32), np.float32(np.inf)).astype(float)
         places = (array / largest[:, None] + 1) * ((2**self.bits - 1) / 2)
-        levels = np.floor(places + word_source(words).uniforms(array.shape))
+        levels = np.floor(places + word_source(random_words).uniforms(array.shape))
         return np.column_stack([largest, np.clip(levels, 0, 2**self.bits - 1)]).astype(np.float32)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
@@ -130,7 +130,7 @@ class QuantisedMechanism(SummedVectors):
         return nothing_private()
 
 
-def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: float, words: WordsLike) -> FloatArray:
+def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: float, random_words: WordsLike) -> FloatArray:
     """Round vectors to a few levels without bias, and shorten them to an L2 norm if needed.
 
     A client sends a level of -(2**(bits - 1) - 1) to 2**(bits - 1) - 1 for each coordinate, and the size of a level as a float32. The size
@@ -152,7 +152,7 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
     """
     levels = 2 ** (bits - 1) - 1
     unit = np.nextafter((reach / levels).astype(np.float32), np.float32(np.inf)).astype(float)
-    places = np.floor(vectors / unit[:, None] + word_source(words).uniforms(vectors.shape))
+    places = np.floor(vectors / unit[:, None] + word_source(random_words).uniforms(vectors.shape))
     np.clip(places, -levels, levels, out=places)
     lengths = np.linalg.norm(places, axis=1)
     longest = norm * FLOAT_MARGIN / np.where(lengths > 0, lengths, 1.0)
@@ -243,9 +243,9 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         """Variance of the noise for `clients` messages, plus an upper bound for their rounding."""
         return self._noise_variance + self._worst_rounding
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Return the messages as the server reads them; the first message has the chunk's noise."""
-        clipped, source = self.ball.clip(vectors), self.checked_words(words)
+        clipped, source = self.ball.clip(vectors), self.checked_words(random_words)
         if self._has_levels and len(clipped):
             sent = rounded_within(clipped, self._reaches(clipped), self.bits, l2_radius(self.ball), source)
         else:
@@ -344,9 +344,9 @@ class SignGaussianMechanism(VectorMechanism):
         """Variance of the zero vector: ``dimension unit**2``."""
         return self.ball.dimension * self.unit**2
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
         """Return 1 for a positive sum of coordinate and noise, else 0."""
-        noisy = word_source(words).normals((len(clipped := self.ball.clip(vectors)), self.ball.dimension))
+        noisy = word_source(random_words).normals((len(clipped := self.ball.clip(vectors)), self.ball.dimension))
         noisy *= self.deviation
         noisy += clipped
         return (noisy > 0).astype(np.uint8)

@@ -101,11 +101,11 @@ def checkpoint_seconds(run: Federation) -> float:
         return float(np.median([timed(lambda: checkpoint.save(run._arrays()))[1] for _ in range(CHECKPOINTS)]))
 
 
-def summed(mechanism: VectorMechanism, number: int, chunks: list[np.ndarray], words: np.random.Generator) -> None:
+def summed(mechanism: VectorMechanism, number: int, chunks: list[np.ndarray], random_words: np.random.Generator) -> None:
     """Encode, aggregate and decode the updates of a round."""
     total = MessageSum(mechanism.renewed(number))
     for chunk in chunks:
-        total.add(chunk, words)
+        total.add(chunk, random_words)
     total.total(650)
 
 

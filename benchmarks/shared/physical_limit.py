@@ -31,11 +31,11 @@ class CountedWords(WordSource):
         return self._words(count)
 
 
-def drawing_and_copying(run: Callable[[WordSource], object], words: WordSource, numbers: np.ndarray) -> float:
+def drawing_and_copying(run: Callable[[WordSource], object], random_words: WordSource, numbers: np.ndarray) -> float:
     """Return the seconds for drawing a run's random words, and for copying its numbers."""
     counted = CountedWords()
     run(counted)
-    return counted.count / WORDS * seconds(partial(words, WORDS), calls=20) + seconds(numbers.copy)
+    return counted.count / WORDS * seconds(partial(random_words, WORDS), calls=20) + seconds(numbers.copy)
 
 
 def keystream_seconds() -> float:

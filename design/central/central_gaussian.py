@@ -95,16 +95,16 @@ class CentralGaussianMechanism(CentralNoise):
             noisy_sum_privacy(1, NoisySum(self.sigma, self.l2_sensitivity, self.ball.dimension), self.adjacency), trust_model="central"
         )
 
-    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
-        return dithered(vectors, words)
+    def _rounded(self, vectors: FloatArray, random_words: WordSource) -> IntegerArray:
+        return dithered(vectors, random_words)
 
     def _rounding_variance(self, vectors: FloatArray | None) -> FloatArray | float:
         if vectors is None:
             return 0.0 if self.items else self.ball.dimension / 4
         return dithering_variance(vectors)
 
-    def _noise(self, words: WordSource) -> IntegerArray:
-        return sample_discrete_gaussian(self.sigma, self.ball.dimension, words)
+    def _noise(self, random_words: WordSource) -> IntegerArray:
+        return sample_discrete_gaussian(self.sigma, self.ball.dimension, random_words)
 
 
 def calibrate_central_gaussian(

@@ -69,14 +69,14 @@ class CentralLaplaceMechanism(CentralNoise):
         """Return the privacy of one sum (`discrete_laplace_privacy`)."""
         return discrete_laplace_privacy(self.steps, self.scale, self.adjacency, dimension=self.ball.dimension)
 
-    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
-        return rounded_within(vectors, self.steps, words)
+    def _rounded(self, vectors: FloatArray, random_words: WordSource) -> IntegerArray:
+        return rounded_within(vectors, self.steps, random_words)
 
     def _rounding_variance(self, vectors: FloatArray | None) -> FloatArray | float:
         return largest_rounding_variance(self.ball.dimension, self.steps) if vectors is None else rounding_variance(vectors)
 
-    def _noise(self, words: WordSource) -> IntegerArray:
-        return sample_discrete_laplace(self.scale, self.ball.dimension, words)
+    def _noise(self, random_words: WordSource) -> IntegerArray:
+        return sample_discrete_laplace(self.scale, self.ball.dimension, random_words)
 
 
 def calibrate_central_laplace(

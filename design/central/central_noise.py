@@ -63,7 +63,7 @@ class CentralNoise(VectorMechanism):
     adjacency: str
 
     @abstractmethod
-    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
+    def _rounded(self, vectors: FloatArray, random_words: WordSource) -> IntegerArray:
         """Round vectors in steps to whole numbers without bias."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class CentralNoise(VectorMechanism):
         """Return the variance of rounding each vector in steps, or its largest value for None."""
 
     @abstractmethod
-    def _noise(self, words: WordSource) -> IntegerArray:
+    def _noise(self, random_words: WordSource) -> IntegerArray:
         """Draw the server's noise for each coordinate, in steps."""
 
     @property
@@ -116,13 +116,15 @@ class CentralNoise(VectorMechanism):
         """Return the variance of rounding each vector, with a client's share of the noise."""
         return self.granularity**2 * (self._share + np.asarray(self._rounding_variance(self._in_steps(self.ball.check(vectors)))))
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> WordArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> WordArray:
         """Return rounded vectors, and random words for the server's key, modulo 2**64."""
-        array, words = self.ball.check(vectors), word_source(words)
+        array, random_words = self.ball.check(vectors), word_source(random_words)
         messages = np.empty((len(array), self.ball.dimension + KEY_WORDS), dtype=np.uint64)
         for rows in row_blocks(len(array), self.ball.dimension):
-            messages[rows, :-KEY_WORDS] = (self._rounded(self._in_steps(array[rows]), words) + self.largest_coordinate).astype(np.uint64)
-        messages[:, -KEY_WORDS:] = words(len(array) * KEY_WORDS).reshape(-1, KEY_WORDS)
+            messages[rows, :-KEY_WORDS] = (self._rounded(self._in_steps(array[rows]), random_words) + self.largest_coordinate).astype(
+                np.uint64
+            )
+        messages[:, -KEY_WORDS:] = random_words(len(array) * KEY_WORDS).reshape(-1, KEY_WORDS)
         return messages
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
@@ -215,10 +217,10 @@ class CentralItems(DelegatedItems):
         """Bits of an item's number."""
         return float(max(1, (self.categories - 1).bit_length()))
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> WordArray:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> WordArray:
         """Return the items, and random words for the server's key."""
         held = self.domain.clip(items)
-        key_words = word_source(words)(len(held) * KEY_WORDS).reshape(-1, KEY_WORDS)
+        key_words = word_source(random_words)(len(held) * KEY_WORDS).reshape(-1, KEY_WORDS)
         return np.concatenate([held[:, None].astype(np.uint64), key_words], axis=1)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
@@ -249,11 +251,11 @@ def fewest_steps(enough: Callable[[int], bool], most: int = MOST_STEPS) -> int:
     return min(steps, most)
 
 
-def dithered(vectors: FloatArray, words: WordSource) -> IntegerArray:
+def dithered(vectors: FloatArray, random_words: WordSource) -> IntegerArray:
     """Round each coordinate to one of its neighbours at random, without bias."""
     below = np.floor(vectors)
     # Whole numbers stay as they are.
-    return np.asarray(below + (words.uniforms(vectors.shape) < vectors - below), dtype=np.int64)
+    return np.asarray(below + (random_words.uniforms(vectors.shape) < vectors - below), dtype=np.int64)
 
 
 def dithering_variance(vectors: FloatArray) -> FloatArray:

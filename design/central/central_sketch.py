@@ -114,10 +114,10 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         """Return the privacy of Gaussian noise on the sum of sketches."""
         return self.stated(gaussian_privacy(self.noise_multiplier, self.adjacency, "central"))
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Return sketches, each with its share of the noise."""
         sketches = self._sketch_ball.clip(self.sketched(vectors))
-        return sketches + self.noise_deviation / math.sqrt(self.clients) * self.checked_words(words).normals(sketches.shape)
+        return sketches + self.noise_deviation / math.sqrt(self.clients) * self.checked_words(random_words).normals(sketches.shape)
 
     def aggregate(self, messages: FloatArray) -> FloatArray:
         """Return the sum of the messages, shape (sketch_dimension,)."""

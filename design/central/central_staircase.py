@@ -79,15 +79,15 @@ class CentralStaircaseMechanism(CentralNoise):
         """Return the privacy of any noise with this pure epsilon."""
         return pure_privacy(self.epsilon, "central", self.adjacency)
 
-    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
+    def _rounded(self, vectors: FloatArray, random_words: WordSource) -> IntegerArray:
         # Rounding in floating point must not take a number out of the interval.
-        return np.clip(dithered(vectors, words), -self.steps, self.steps)
+        return np.clip(dithered(vectors, random_words), -self.steps, self.steps)
 
     def _rounding_variance(self, vectors: FloatArray | None) -> FloatArray | float:
         return 0.25 if vectors is None else dithering_variance(vectors)
 
-    def _noise(self, words: WordSource) -> IntegerArray:
-        return np.array([sample_staircase(self.epsilon, self.sensitivity, self.width, words)])
+    def _noise(self, random_words: WordSource) -> IntegerArray:
+        return np.array([sample_staircase(self.epsilon, self.sensitivity, self.width, random_words)])
 
 
 def calibrate_central_staircase(

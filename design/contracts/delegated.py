@@ -62,9 +62,9 @@ class Delegated(Mechanism):
         """Return the mechanism with `inner` for another number of clients."""
         return replace(self, inner=self.inner.for_clients(clients))  # type: ignore[type-var]
 
-    def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
+    def encode(self, inputs: ArrayLike, random_words: "WordsLike") -> NDArray[Any]:
         """Return the messages of `inner`."""
-        return np.asarray(self.inner.encode(self._vectors(inputs), words))
+        return np.asarray(self.inner.encode(self._vectors(inputs), random_words))
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
         """Return the aggregate of `inner`."""

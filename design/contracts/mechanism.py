@@ -180,10 +180,10 @@ class Mechanism(ShownFields, ABC):
         return self
 
     @abstractmethod
-    def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
+    def encode(self, inputs: ArrayLike, random_words: "WordsLike") -> NDArray[Any]:
         """Return the messages of clients with these inputs, one message per row.
 
-        `words` is the source of randomness: `seeded_words` or a generator for experiments that others can repeat, `secure_words` for
+        `random_words` is the source of randomness: `seeded_words` or a generator for experiments that others can repeat, `secure_words` for
         releases. NaN, infinities and inputs of another shape raise ``ValueError``.
         """
 
@@ -525,7 +525,7 @@ class SecureSumMechanism(Mechanism):
         """Upper bound on the probability that one coordinate of the sum wraps."""
 
     @abstractmethod
-    def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
+    def noisy_steps(self, inputs: ArrayLike, random_words: "WordsLike") -> IntegerArray:
         """Return each client's message before it is reduced modulo M.
 
         The shape is (clients of the chunk, padded_dimension).
@@ -545,14 +545,14 @@ class SecureSumMechanism(Mechanism):
             raise InfeasibleError(f"clients must be {self.clients}, on which the messages depend, got {clients!r}")
         return self
 
-    def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
+    def summed_steps(self, inputs: ArrayLike, random_words: "WordsLike") -> IntegerArray:
         """Return the sum of `noisy_steps` over a chunk's clients, for simulations.
 
         Mechanisms draw the sum from its distribution, if they can, without each client's message.
         """
-        return np.asarray(self.noisy_steps(inputs, words).sum(axis=0))
+        return np.asarray(self.noisy_steps(inputs, random_words).sum(axis=0))
 
-    def noise_steps(self, count: int, words: "WordsLike") -> IntegerArray:  # noqa: ARG002
+    def noise_steps(self, count: int, random_words: "WordsLike") -> IntegerArray:  # noqa: ARG002
         """Return the messages of clients without an input, before they are reduced modulo M.
 
         The shape is (count, padded_dimension). Raises ``InfeasibleError`` if every client needs an input.

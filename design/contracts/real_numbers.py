@@ -28,20 +28,20 @@ class RealNumberMechanism(Mechanism):
 
     allow_real_numbers: bool = field(default=False, kw_only=True, repr=False)
 
-    def checked_words(self, words: "WordsLike") -> "WordSource":
+    def checked_words(self, random_words: "WordsLike") -> "WordSource":
         """Return the source of randomness, or raise ValueError for a forbidden release."""
-        return experiment_words(words, type(self).__name__, allow_real_numbers=self.allow_real_numbers)
+        return experiment_words(random_words, type(self).__name__, allow_real_numbers=self.allow_real_numbers)
 
     def stated(self, privacy: Privacy) -> Privacy:
         """Return the privacy, with the permission in its guarantees."""
         return replace(privacy, allow_real_numbers=True) if self.allow_real_numbers else privacy
 
 
-def experiment_words(words: "WordsLike", name: str, *, allow_real_numbers: bool) -> "WordSource":
+def experiment_words(random_words: "WordsLike", name: str, *, allow_real_numbers: bool) -> "WordSource":
     """Return the source of floating-point noise: seeded words, unless releases are allowed."""
     from ..noise.random_words import SeededWords, word_source
 
-    source = word_source(words)
+    source = word_source(random_words)
     if not allow_real_numbers and not isinstance(source, SeededWords):
         raise ValueError(
             f"words must be a numpy.random.Generator, or seeded_words of one, for {name}, got {type(source).__name__}: {REASON}; "

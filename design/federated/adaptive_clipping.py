@@ -131,7 +131,7 @@ def usual_count_deviation(clients: int) -> float:
 
 
 def central_fraction(
-    norms: ArrayLike, clip_norm: float, clients: int, count_deviation: float, words: WordsLike, *, allow_real_numbers: bool = False
+    norms: ArrayLike, clip_norm: float, clients: int, count_deviation: float, random_words: WordsLike, *, allow_real_numbers: bool = False
 ) -> float:
     """Return the fraction of norms within the clip, with central Gaussian noise.
 
@@ -145,7 +145,7 @@ def central_fraction(
         The public divisor of the count: the number of clients of a round; with Poisson sampling, the expected number.
     count_deviation : float
         Standard deviation of the noise in the count; `usual_count_deviation` is the paper's.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         Source of the noise: seeded words, unless `allow_real_numbers`.
     allow_real_numbers : bool
         Whether the fraction may be released: its noise is a floating-point number, whose low bits reveal more than
@@ -164,7 +164,7 @@ def central_fraction(
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     deviation = check_real("count_deviation", count_deviation, low=SMALLEST_DEVIATION, high=LARGEST_DEVIATION)
     bits = within_clip(norms, clip_norm)
-    source = experiment_words(words, "central_fraction", allow_real_numbers=allow_real_numbers)
+    source = experiment_words(random_words, "central_fraction", allow_real_numbers=allow_real_numbers)
     return 0.5 + (float(np.sum(bits - 0.5)) + deviation * float(source.normals(1)[0])) / clients
 
 

@@ -114,22 +114,22 @@ class DistinctCount:
         """The contrast b, twice the excess of a fair bit's probability of 1 over an empty bucket's."""
         return math.exp(self.clients * math.log1p(-2 * self.rare_words / WORD)) if self.rare_words < 2**63 else 0.0
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
         """Return clients' bits, shape (clients, buckets).
 
         Each bit takes a word of randomness, so many clients should encode in chunks.
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         held = Categories(self.categories).clip(items)
-        bits = (words(len(held) * self.buckets) < np.uint64(self.rare_words)).astype(np.uint8).reshape(len(held), self.buckets)
-        bits[np.arange(len(held)), self._hash().buckets(held)[:, 0]] = words(len(held)) & np.uint64(1)
+        bits = (random_words(len(held) * self.buckets) < np.uint64(self.rare_words)).astype(np.uint8).reshape(len(held), self.buckets)
+        bits[np.arange(len(held)), self._hash().buckets(held)[:, 0]] = random_words(len(held)) & np.uint64(1)
         return bits
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of clients' bits modulo 2, shape (buckets,)."""
         return summed_messages(messages, self.buckets, 2)
 
-    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> WordArray:
+    def simulated_sum(self, counts: IntegerArray, random_words: WordsLike) -> WordArray:
         """Draw the sum modulo 2 of clients with given items, in time independent of their number.
 
         `counts` has the number of clients that hold each item.
@@ -137,7 +137,7 @@ class DistinctCount:
         held = np.flatnonzero(np.asarray(counts))
         ones = np.full(self.buckets, (1 - self.contrast) / 2)
         ones[self._hash().buckets(held)[:, 0]] = 0.5
-        return (word_source(words).uniforms((self.buckets,)) < ones).astype(np.uint64)
+        return (word_source(random_words).uniforms((self.buckets,)) < ones).astype(np.uint64)
 
     def estimate(self, aggregate: ArrayLike, failure: float = 0.05) -> DistinctEstimate:
         """Return the estimates from the sum of all clients' bits.

@@ -430,19 +430,19 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
         """Probability that a coordinate wraps, 0.0, as the modulus holds every sum of n columns."""
         return 0.0
 
-    def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return the columns without noise, as the mechanism uses no random words."""
-        word_source(words)
+        word_source(random_words)
         return self.code.columns(self.domain.clip(items)).astype(np.int64)
 
-    def summed_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def summed_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return the sum of the columns."""
-        word_source(words)
+        word_source(random_words)
         return self.code.summed_columns(self.domain.clip(items))
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return the columns modulo M."""
-        return messages_modulo(self.noisy_steps(items, words), self.modulus)
+        return messages_modulo(self.noisy_steps(items, random_words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo M."""

@@ -77,13 +77,13 @@ class HadamardResponse(BlockMechanism):
         """Number of common outputs of two items of a block, a quarter of the block."""
         return self.block_outputs / 4
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's output, numbered through all blocks."""
-        words, held = word_source(words), self.domain.clip(items)
+        random_words, held = word_source(random_words), self.domain.clip(items)
         # Rounding errors only increase the lie probability.
-        lying = words.uniforms(held.shape) < self.lie_probability
-        anything = words.integers(self.blocks * self.block_outputs, held.shape)
-        rows, outputs = self.place_of(held) + 1, words.integers(self.block_outputs, held.shape)
+        lying = random_words.uniforms(held.shape) < self.lie_probability
+        anything = random_words.integers(self.blocks * self.block_outputs, held.shape)
+        rows, outputs = self.place_of(held) + 1, random_words.integers(self.block_outputs, held.shape)
         # Flipping a bit of the row maps the half where its entries are -1 to the other half.
         outputs ^= np.where(hadamard_entries(rows, outputs) < 0, rows & -rows, 0)
         return np.where(lying, anything, self.block_of(held) * self.block_outputs + outputs)
@@ -201,12 +201,12 @@ class RecursiveHadamardResponse(BlockMechanism):
         """Mean number of common outputs, 1/2: two columns agree in half of the rows."""
         return 0.5
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's public row and its symbol: twice the block, plus 1 for the sign -1."""
-        words, held = word_source(words), self.domain.clip(items)
-        rows = words.integers(self.rows, held.shape)
-        lying = words.uniforms(held.shape) < self.lie_probability
-        anything = words.integers(2 * self.blocks, held.shape)
+        random_words, held = word_source(random_words), self.domain.clip(items)
+        rows = random_words.integers(self.rows, held.shape)
+        lying = random_words.uniforms(held.shape) < self.lie_probability
+        anything = random_words.integers(2 * self.blocks, held.shape)
         return np.column_stack([rows, np.where(lying, anything, self._symbols(rows, held))])
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:

@@ -208,27 +208,27 @@ class NoisySketchSum(SketchedFrequencies):
     def step_noise_variance(self) -> float:
         """Variance of one client's noise on a bucket, in squared steps."""
 
-    def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each item's sketch with noise, shape (clients, padded_dimension).
 
         The call uses three arrays of that shape, so many clients should encode in chunks.
         """
         held = self.domain.clip(items)
-        noisy = self.noise_steps(len(held), words)
+        noisy = self.noise_steps(len(held), random_words)
         buckets = self.sketch.buckets(held) + self.sketch.width * np.arange(self.sketch.rows)
         signs = self.sketch.signs(held) if self.sketch.signed else 1
         # A client's buckets are all different.
         noisy[np.arange(len(held))[:, None], buckets] += self.steps * signs
         return noisy
 
-    def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
+    def noise_steps(self, count: int, random_words: WordsLike) -> IntegerArray:
         """Return the messages of clients without items: noise, shape (count, padded_dimension)."""
-        return self._noise((count, self.padded_dimension), word_source(words))
+        return self._noise((count, self.padded_dimension), word_source(random_words))
 
-    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
+    def simulated_sum(self, counts: IntegerArray, random_words: WordsLike) -> IntegerArray:
         """Draw the sum of sketches with the noise of all clients in `counts`."""
         held = np.asarray(counts)
-        noise = self._summed_noise(int(held.sum()), (self.padded_dimension,), word_source(words))
+        noise = self._summed_noise(int(held.sum()), (self.padded_dimension,), word_source(random_words))
         return self.steps * self.sketch.counted(held).ravel() + noise
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
@@ -242,11 +242,11 @@ class NoisySketchSum(SketchedFrequencies):
         return self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) / self.steps
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
         """Draw each client's noise for each bucket."""
 
     @abstractmethod
-    def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+    def _summed_noise(self, clients: int, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
         """Draw the sum of a number of clients' noise for each bucket."""
 
     @property
@@ -308,15 +308,15 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
         # A sum of discrete Gaussians is sub-Gaussian with their parameters (Canonne, Kamath, Steinke 2020).
         return math.ceil(math.sqrt(2 * self.clients * self._tail_logarithm) * self.local_sigma * (1 + 1e-12))
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        return sample_discrete_gaussian(self.local_sigma, shape, words)
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
+        return sample_discrete_gaussian(self.local_sigma, shape, random_words)
 
-    def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+    def _summed_noise(self, clients: int, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
         if clients == 0:
             return np.zeros(shape, dtype=np.int64)
         if clients > 1 and discrete_gaussian_tau(clients, self.local_sigma) > NEGLIGIBLE_TAU:
-            return _drawn_sum(clients, self.local_sigma, shape, words)
-        return sample_discrete_gaussian(math.sqrt(clients) * self.local_sigma, shape, words)
+            return _drawn_sum(clients, self.local_sigma, shape, random_words)
+        return sample_discrete_gaussian(math.sqrt(clients) * self.local_sigma, shape, random_words)
 
 
 @dataclass(frozen=True)
@@ -363,23 +363,23 @@ class SketchedSkellamFrequencies(NoisySketchSum):
         exponent = self._tail_logarithm
         return math.ceil((math.sqrt(2 * self.clients * self.local_variance * exponent) + exponent / 3) * (1 + 1e-12))
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        return sample_skellam(self.local_variance, shape, words)
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
+        return sample_skellam(self.local_variance, shape, random_words)
 
-    def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+    def _summed_noise(self, clients: int, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
         total = np.zeros(shape, dtype=np.int64)
         if clients == 0:
             return total
         parts = math.ceil(clients * self.local_variance / LARGEST_VARIANCE)
         for part in range(parts):
-            total += sample_skellam((clients + part) // parts * self.local_variance, shape, words)
+            total += sample_skellam((clients + part) // parts * self.local_variance, shape, random_words)
         return total
 
 
-def _drawn_sum(clients: int, sigma: float, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+def _drawn_sum(clients: int, sigma: float, shape: tuple[int, ...], random_words: WordSource) -> IntegerArray:
     """Draw sums of little noise, which are not discrete Gaussian, by inversion."""
     distribution = _sum_distribution(clients, sigma)
-    drawn = np.searchsorted(distribution, words.uniforms(shape), side="right")
+    drawn = np.searchsorted(distribution, random_words.uniforms(shape), side="right")
     return np.minimum(drawn, len(distribution) - 1).astype(np.int64) - len(distribution) // 2
 
 

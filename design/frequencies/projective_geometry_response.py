@@ -234,13 +234,13 @@ class ProjectiveGeometryResponse(BlockMechanism):
         """Number of common outputs, which are the points common to two hyperplanes."""
         return float(self.space.common_points)
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's output, numbered through all blocks."""
-        words, held = word_source(words), self.domain.clip(items)
+        random_words, held = word_source(random_words), self.domain.clip(items)
         # Rounding only adds privacy.
-        lying = words.uniforms(held.shape) < self.lie_probability
-        outputs = words.integers(self.blocks * self.block_outputs, held.shape)
-        ranks = words.integers(self.set_outputs, held.shape)
+        lying = random_words.uniforms(held.shape) < self.lie_probability
+        outputs = random_words.integers(self.blocks * self.block_outputs, held.shape)
+        ranks = random_words.integers(self.set_outputs, held.shape)
         honest = np.flatnonzero(~lying)
         truth = self.space.on_hyperplanes(self.place_of(held[honest]), ranks[honest])
         outputs[honest] = self.block_of(held[honest]) * self.block_outputs + truth

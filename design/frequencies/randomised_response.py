@@ -59,13 +59,13 @@ class FrequencyRandomisedResponse(SupportCounts):
         """Difference (e^epsilon - 1)/(e^epsilon + k - 1) of the support probabilities, for k items."""
         return 1 / (1 + self.categories / math.expm1(self.epsilon))
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's message, an item."""
-        words, held = word_source(words), self.domain.clip(items)
+        random_words, held = word_source(random_words), self.domain.clip(items)
         # The message is a uniformly random item, or with the remaining probability the client's own item; the uniform draw includes the own
         # item.
-        others = words.integers(self.categories, held.shape)
-        return np.where(words.uniforms(held.shape) < self._truth - self._lie, held, others)
+        others = random_words.integers(self.categories, held.shape)
+        return np.where(random_words.uniforms(held.shape) < self._truth - self._lie, held, others)
 
     def aggregate(self, messages: IntegerArray) -> FloatArray:
         """Return the number of messages of each item, shape (categories,)."""

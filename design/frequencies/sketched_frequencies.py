@@ -128,20 +128,20 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         error = math.sqrt(self.item_variance / clients + sketch.collision_share * within)
         return FrequencyEstimate(decoded, np.full(self.categories, error), decoded)
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo M, in the narrowest words."""
-        return messages_modulo(self.noisy_steps(items, words), self.modulus)
+        return messages_modulo(self.noisy_steps(items, random_words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo M; sums of chunks need not be reduced."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
-    def summed_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def summed_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return `simulated_sum` of the items' counts."""
-        return self.simulated_sum(self.domain.total(self.domain.clip(items)).astype(np.int64), words)
+        return self.simulated_sum(self.domain.total(self.domain.clip(items)).astype(np.int64), random_words)
 
     @abstractmethod
-    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
+    def simulated_sum(self, counts: IntegerArray, random_words: WordsLike) -> IntegerArray:
         """Draw the sum of `noisy_steps` of clients, in time independent of their number.
 
         `counts` has the number of clients that hold each item. In simulations, the draw has the law of the sum of messages, up to

@@ -167,27 +167,27 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         """Return the privacy of one sum (`sketched_tosses_privacy`)."""
         return sketched_tosses_privacy(self.clients, self.trials, self.theta, self.differing_coordinates)
 
-    def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
 
         The call uses three arrays of that shape, so many clients should encode in chunks.
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         held = self.domain.clip(items)
         entries = np.arange(self.sketch.width - self._sent, self.sketch.width)
         biases: FloatArray = self.theta * hadamard_entries(self.sketch.buckets(held)[:, :, None], entries).astype(float)
         if self.sketch.signed:
             biases *= self.sketch.signs(held)[:, :, None]
-        return count_successes(biases.reshape(len(held), -1), self.trials, words)
+        return count_successes(biases.reshape(len(held), -1), self.trials, random_words)
 
-    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
+    def simulated_sum(self, counts: IntegerArray, random_words: WordsLike) -> IntegerArray:
         """Draw the successes of all clients per coordinate, by numpy's binomial sampler."""
         held = np.asarray(counts)
         clients = int(held.sum())
         transformed = walsh_hadamard(self.sketch.counted(held))[:, -self._sent :]
         upper = (clients + np.rint(transformed).astype(np.int64).ravel()) // 2
-        words = word_source(words)
-        rng = words.rng if isinstance(words, SeededWords) else np.random.default_rng(words(4))
+        random_words = word_source(random_words)
+        rng = random_words.rng if isinstance(random_words, SeededWords) else np.random.default_rng(random_words(4))
         sums = rng.binomial(self.trials * upper, 0.5 + self.theta) + rng.binomial(self.trials * (clients - upper), 0.5 - self.theta)
         return np.asarray(sums, dtype=np.int64)
 

@@ -97,13 +97,13 @@ class SubsetSelection(SupportCounts):
         """Whether `encode` returns sorted lists of items; otherwise rows of bits, eight to a byte."""
         return self.subset_size == 1 or self.subset_size < LISTED_SHARE * self.categories
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return each client's subset as a list or as packed bits (`is_listed`), one per row."""
-        words, held = word_source(words), self.domain.clip(items)
+        random_words, held = word_source(random_words), self.domain.clip(items)
         # A uniform number of 53 bits is below a probability at least as often as the probability states, so rounding only adds privacy.
-        included = words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)
+        included = random_words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)
         draw = listed_subsets if self.is_listed else packed_subsets
-        return draw(held, included, self.subset_size, self.categories, words)
+        return draw(held, included, self.subset_size, self.categories, random_words)
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
         """Return the number of subsets with each item, shape (categories,)."""
@@ -138,7 +138,9 @@ def subset_selection(epsilon: float, categories: int) -> SubsetSelection:
     return best
 
 
-def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> NDArray[np.int32]:
+def listed_subsets(
+    held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, random_words: WordSource
+) -> NDArray[np.int32]:
     """Return sorted subsets of small sizes, shape (clients, size).
 
     Each subset is uniform among those that contain the client's held item, if it is included, or that lack it. Time is proportional to
@@ -152,20 +154,20 @@ def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
         Whether the held item is in the client's subset.
     size, universe : int
         Numbers of members of a subset and of all items: 1 <= size < universe < 2**31.
-    words : WordSource
+    random_words : WordSource
         Source of randomness.
     """
     result = np.empty((len(held), size), dtype=np.int32)
     at_once = max(1, BLOCK // size)
     for start in range(0, len(held), at_once):
         here = slice(start, start + at_once)
-        result[here] = _listed(held[here], included[here], size, universe, words)
+        result[here] = _listed(held[here], included[here], size, universe, random_words)
     return result
 
 
-def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> IntegerArray:
+def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, random_words: WordSource) -> IntegerArray:
     own = held[:, None]
-    others = np.sort(_others(words.integers(universe - 1, (len(held), size)), own), axis=1)
+    others = np.sort(_others(random_words.integers(universe - 1, (len(held), size)), own), axis=1)
     # The redraw may replace either of two equal items, as all sets of distinct items stay equally likely.
     rows = np.arange(len(held))
     redraws = Redraws()
@@ -176,11 +178,13 @@ def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe
         again = repeated.any(axis=1)
         rows, repeated = rows[again], repeated[again]
         fresh = others[rows]
-        fresh[repeated] = _others(words.integers(universe - 1, int(repeated.sum())), np.broadcast_to(own[rows], repeated.shape)[repeated])
+        fresh[repeated] = _others(
+            random_words.integers(universe - 1, int(repeated.sum())), np.broadcast_to(own[rows], repeated.shape)[repeated]
+        )
         others[rows] = np.sort(fresh, axis=1)
     # The held item takes the place of any other item.
     replaced = np.flatnonzero(included)
-    others[replaced, words.integers(size, replaced.size)] = held[replaced]
+    others[replaced, random_words.integers(size, replaced.size)] = held[replaced]
     others[replaced] = np.sort(others[replaced], axis=1)
     return others
 
@@ -190,7 +194,7 @@ def _others(drawn: IntegerArray, held: IntegerArray) -> IntegerArray:
     return drawn + (drawn >= held)
 
 
-def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> PackedBits:
+def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, random_words: WordSource) -> PackedBits:
     """Return subsets as in `listed_subsets`, of any size, as rows of bits.
 
     The shape is (clients, packed_bytes(universe)). Independent bits are a subset of a random size, uniform among the subsets of that size.
@@ -201,16 +205,16 @@ def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
     for start in range(0, len(held), at_once):
         here = slice(start, start + at_once)
         own = held[here]
-        packed = random_bits(size / universe, len(own), universe, words)
+        packed = random_bits(size / universe, len(own), universe, random_words)
         set_bits(packed, own, included[here])
         surplus = np.bitwise_count(packed).sum(axis=1, dtype=np.int64) - size
         for bit in (0, 1):
-            _flip(packed, bit, np.maximum(surplus if bit else -surplus, 0), own, universe, words)
+            _flip(packed, bit, np.maximum(surplus if bit else -surplus, 0), own, universe, random_words)
         result[here] = packed
     return result
 
 
-def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray, universe: int, words: WordSource) -> None:
+def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray, universe: int, random_words: WordSource) -> None:
     """Flip given numbers of bits of each row, in place, uniformly among bits equal to `bit`.
 
     The held item's bit stays.
@@ -219,7 +223,7 @@ def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray
     while counts.any():
         redraws.another()
         rows = np.repeat(np.arange(len(packed)), counts)
-        drawn = words.integers(universe, rows.size)
+        drawn = random_words.integers(universe, rows.size)
         bits = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
         fits = (bits == bit) & (drawn != held[rows])
         # Every set of distinct fitting items, at most as many as are missing, is as likely as any other of its size.

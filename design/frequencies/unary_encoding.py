@@ -56,15 +56,15 @@ class UnaryEncoding(SupportCounts):
         """Difference ``tanh(epsilon / 2) / 2`` of the two support probabilities."""
         return math.tanh(self.epsilon / 2) / 2
 
-    def encode(self, items: ArrayLike, words: WordsLike) -> PackedBits:
+    def encode(self, items: ArrayLike, random_words: WordsLike) -> PackedBits:
         """Return each client's bits, eight to a byte, shape (clients, bytes).
 
         A message takes categories/8 bytes.
         """
-        words, held = word_source(words), self.domain.clip(items)
+        random_words, held = word_source(random_words), self.domain.clip(items)
         # Rounding the coins' probabilities only adds noise.
-        packed = random_bits(min(0.5, self.other_support * (1 + SHORT_SLACK)), len(held), self.categories, words)
-        set_bits(packed, held, words.integers(2, held.shape) == 1)
+        packed = random_bits(min(0.5, self.other_support * (1 + SHORT_SLACK)), len(held), self.categories, random_words)
+        set_bits(packed, held, random_words.integers(2, held.shape) == 1)
         return packed
 
     def aggregate(self, messages: PackedBits) -> IntegerArray:

@@ -98,19 +98,19 @@ def _words(places: NDArray[np.int32], width: int) -> Words:
     return words
 
 
-def _all_pairs(rows: int, words: Words) -> int:
+def _all_pairs(rows: int, random_words: Words) -> int:
     """Return the largest excess of all pairs, 0 at least."""
-    count = words.shape[2]
+    count = random_words.shape[2]
     at_once = max(1, AT_ONCE // count)
     # An item's excess with itself is negative.
     return max(
-        _largest_excess(rows, words, words, (slice(start, start + at_once), None), (None, slice(start, None)))
+        _largest_excess(rows, random_words, random_words, (slice(start, start + at_once), None), (None, slice(start, None)))
         for start in range(0, count, at_once)
     )
 
 
-def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> WorstPair:
-    rows, each = sketch.rows, int(words.shape[0] * words.shape[1]) + OF_A_PAIR
+def _joined(sketch: ItemSketch, places: NDArray[np.int32], random_words: Words) -> WorstPair:
+    rows, each = sketch.rows, int(random_words.shape[0] * random_words.shape[1]) + OF_A_PAIR
 
     # The keys of joins are 64-bit numbers.
     most = min(MOST_ROWS_JOINED, 63 // (2 * sketch.width - 1).bit_length())
@@ -134,7 +134,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
     while True:
         for group in _groups(rows, least, cheapest(least)):
             for some in combinations(group, cheapest(least)):
-                excess = max(excess, _largest_of_opposite(sketch, places[list(some)], words))
+                excess = max(excess, _largest_of_opposite(sketch, places[list(some)], random_words))
         if excess >= least - 1:
             return WorstPair(excess, exact=True)
         if least == 2:
@@ -146,7 +146,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
         least = fewer
     # No pair has an excess above 1; the loop tests whether any pair has the excess 1.
     for row in places:
-        excess = max(excess, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
+        excess = max(excess, _largest_excess(rows, random_words, random_words, *_opposite_in_one(row, sketch.width)))
     return WorstPair(1, exact=excess == 1)
 
 
@@ -156,7 +156,7 @@ def _groups(rows: int, least: int, joined: int) -> list[list[int]]:
     return [list(range(start, rows, groups)) for start in range(min(rows, groups))]
 
 
-def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> int:
+def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], random_words: Words) -> int:
     """Return the largest excess of items with opposite signs in all rows, at least 0."""
     negative = places[0] & 1
     keys = np.zeros(sketch.categories, dtype=np.int64)
@@ -168,7 +168,7 @@ def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: W
         # Short keys are sorted faster.
         short = keys[items].astype(np.min_scalar_type(int(keys.max())))
         order = np.argsort(short, kind="stable")
-        sides.append((words.take(items[order], axis=2), short[order]))
+        sides.append((random_words.take(items[order], axis=2), short[order]))
     (ours, our_keys), (others, other_keys) = sides
     starts = np.searchsorted(other_keys, our_keys, side="left")
     counts = np.searchsorted(other_keys, our_keys, side="right") - starts

@@ -82,11 +82,11 @@ class CLDPMechanism(ScalarMechanism):
         """Largest variance, that of the middle of the interval."""
         return (self._half_width / self._contrast) ** 2
 
-    def encode(self, values: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+    def encode(self, values: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
         """Draw one bit per value, 0 or 1."""
-        words = word_source(words)
+        random_words = word_source(random_words)
         signed = self._signed(values)
-        return (words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
+        return (random_words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of bits that are 1, shape (1,)."""
@@ -185,15 +185,15 @@ class SampledSignMechanism(VectorMechanism):
         """Largest variance, that of the ball's centre: ``message_norm**2``."""
         return self.message_norm**2
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.int64]:
         """Return a random message per vector, from 0 to ``2 * indices - 1``."""
-        words = word_source(words)
+        random_words = word_source(random_words)
         clipped = self.ball.clip(vectors)
         clients = len(clipped)
-        indices = words.integers(self.indices, clients)
-        bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
+        indices = random_words.integers(self.indices, clients)
+        bits = random_words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
         # A uniform number of 53 bits falls below a probability at least as often as that probability states.
-        flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
+        flips = random_words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
@@ -339,32 +339,32 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         """
         return self._draw_epsilon if self.draws == 1 else self.epsilon
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.int64]:
         """Return random messages of each vector: numbers from 0 to ``2 * dimension - 1``.
 
         The shape is (clients,) for one draw and (clients, draws) for several.
         """
         if self.draws == 1:
-            return super().encode(vectors, words)
-        words, clipped = word_source(words), self.ball.clip(vectors)
+            return super().encode(vectors, random_words)
+        random_words, clipped = word_source(random_words), self.ball.clip(vectors)
         messages = np.empty((len(clipped), self.draws), dtype=np.int64)
         at_once = max(1, CHUNK // self.ball.dimension)
         for start in range(0, len(clipped), at_once):
             part = slice(start, start + at_once)
-            messages[part] = self._quantised(self._points(clipped[part], words), words)
+            messages[part] = self._quantised(self._points(clipped[part], random_words), random_words)
         return messages
 
-    def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
+    def _points(self, clipped: FloatArray, random_words: WordSource) -> FloatArray:
         """Return points along the directions z, of any length: on the vector's side or opposite."""
-        directions = random_directions(self.ball, clipped, words)
-        points = words.normals(directions.shape)
+        directions = random_directions(self.ball, clipped, random_words)
+        points = random_words.normals(directions.shape)
         # A uniform number of 53 bits falls below a probability at least as often as that probability states.
-        opposite = words.uniforms(len(points)) < 1 / (math.exp(self.epsilon) + 1)
+        opposite = random_words.uniforms(len(points)) < 1 / (math.exp(self.epsilon) + 1)
         behind = np.einsum("ij,ij->i", points, directions) < 0
         points[behind ^ opposite] *= -1
         return points
 
-    def _quantised(self, points: FloatArray, words: WordSource) -> NDArray[np.int64]:
+    def _quantised(self, points: FloatArray, random_words: WordSource) -> NDArray[np.int64]:
         """Draw coordinates and signs of points, shape (points, draws)."""
         count, dimension = points.shape
         shares = np.cumsum(np.abs(points), axis=1)
@@ -373,10 +373,10 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         rows = np.arange(count)[:, None]
         shares = shares / lengths + rows
         shares[:, -1] = np.arange(1, count + 1)
-        drawn = np.searchsorted(shares.ravel(), (words.uniforms((count, self.draws)) + rows).ravel(), side="right")
+        drawn = np.searchsorted(shares.ravel(), (random_words.uniforms((count, self.draws)) + rows).ravel(), side="right")
         indices = np.clip(drawn.reshape(count, self.draws) - dimension * rows, 0, dimension - 1)
         kept = 0.5 + lengths / (2 * np.linalg.norm(points, axis=1, keepdims=True) * math.sqrt(dimension))
-        flips = words.uniforms(indices.shape) >= kept
+        flips = random_words.uniforms(indices.shape) >= kept
         return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
 
     @property

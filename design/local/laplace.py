@@ -101,11 +101,11 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         """Variance of the noise, the same for every value."""
         return 2 * self.scale**2
 
-    def encode(self, values: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, values: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Return each value with noise added."""
-        words = self.checked_words(words)
+        random_words = self.checked_words(random_words)
         clipped = np.clip(finite_values("values", values), *self.interval)
-        return clipped + self.scale * words.laplace(clipped.shape)
+        return clipped + self.scale * random_words.laplace(clipped.shape)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return messages times the difference of the inputs."""
@@ -247,5 +247,5 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         """Variance of the noise, the same for every vector: ``2 dimension scale**2``."""
         return 2 * self.ball.dimension * self.scale**2
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
-        return self.scale * words.laplace(shape)
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> FloatArray:
+        return self.scale * random_words.laplace(shape)

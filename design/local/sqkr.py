@@ -150,18 +150,18 @@ class SQKRMechanism(VectorMechanism):
         """Bound on the largest variance of a vector of the ball; exact without scaling down."""
         return (self._second_moment + max(0.0, self._growth)) * self.ball.clip_norm**2
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int32]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.int32]:
         """Draw public coordinates and, in the last column, the symbol of each client.
 
         Bit m of the symbol (of value 2**m) is the sign at coordinate m.
         """
-        words, clipped = word_source(words), self.ball.clip(vectors)
+        random_words, clipped = word_source(random_words), self.ball.clip(vectors)
         clients = len(clipped)
-        coordinates = words.integers(self.frame.size, (clients, self.message_bits))
-        up = words.uniforms(coordinates.shape) < self._up_probabilities(clipped, coordinates)
+        coordinates = random_words.integers(self.frame.size, (clients, self.message_bits))
+        up = random_words.uniforms(coordinates.shape) < self._up_probabilities(clipped, coordinates)
         # A uniform number of 53 bits falls below a probability at least as often as that probability states: the error adds privacy.
-        replaced = words.uniforms(clients) < self._replacement
-        symbols = np.where(replaced, words.integers(2**self.message_bits, clients), up @ (1 << np.arange(self.message_bits)))
+        replaced = random_words.uniforms(clients) < self._replacement
+        symbols = np.where(replaced, random_words.integers(2**self.message_bits, clients), up @ (1 << np.arange(self.message_bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:

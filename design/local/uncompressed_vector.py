@@ -54,16 +54,16 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
         The variance is in squared units of the vectors.
         """
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Return each vector with noise added."""
-        words = self.checked_words(words)
+        random_words = self.checked_words(random_words)
         clipped = self.ball.clip(vectors)
-        return clipped + self._noise(clipped.shape, words)
+        return clipped + self._noise(clipped.shape, random_words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return `variance_bound` for each vector."""
         return np.full(len(self.ball.check(vectors)), self.variance_bound)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> FloatArray:
         """Return noise for every coordinate, in the vectors' units."""

@@ -95,8 +95,8 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         """Variance of every vector: ``dimension standard_deviation**2``."""
         return self.ball.dimension * self.standard_deviation**2
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
-        return self.standard_deviation * words.normals(shape)
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> FloatArray:
+        return self.standard_deviation * random_words.normals(shape)
 
 
 def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:

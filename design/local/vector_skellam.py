@@ -181,15 +181,15 @@ class SkellamMechanism(VectorMechanism):
         rounding = min(dimension / 4, math.sqrt(dimension) * self.ball.clip_norm / self.granularity)
         return self.granularity**2 * (dimension * self.noise_variance + rounding)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return rounded vectors with noise, wrapped to int8, int16 or int32.
 
         Results lie in [-2**(bits - 1), 2**(bits - 1)).
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         positions = self.ball.clip(vectors) / self.granularity
-        noisy = bounded_rounding(positions, words.uniforms(len(positions)), 2.0, self.norm_bound)
-        noisy += sample_skellam(self.noise_variance, noisy.shape, words)
+        noisy = bounded_rounding(positions, random_words.uniforms(len(positions)), 2.0, self.norm_bound)
+        noisy += sample_skellam(self.noise_variance, noisy.shape, random_words)
         half = 1 << (self.bits - 1)
         # The mask gives the remainder modulo a power of two, also of negative numbers.
         wrapped = ((noisy + half) & (2 * half - 1)) - half

@@ -303,15 +303,15 @@ class VectorTableMechanism(VectorMechanism):
         step, zero = Fraction(self.ball.clip_norm) / self._grid.half_width / Fraction(self.shrinkage), self._grid.half_width
         return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> LetterArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> LetterArray:
         """Return random letters in the smallest unsigned type, shape (clients, dimension)."""
-        words = word_source(words)
+        random_words = word_source(random_words)
         array = self.ball.check(vectors)
         letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))
         clients = max(1, CHUNK // self.ball.dimension)
         for start in range(0, len(array), clients):
-            rows = self._dithered_rows(array[start : start + clients], words)
-            letters[start : start + clients] = self.table.letters_of_rows(rows, words(rows.size).reshape(rows.shape))
+            rows = self._dithered_rows(array[start : start + clients], random_words)
+            letters[start : start + clients] = self.table.letters_of_rows(rows, random_words(rows.size).reshape(rows.shape))
         return letters
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
@@ -364,14 +364,14 @@ class VectorTableMechanism(VectorMechanism):
         """Largest norm of a dithered vector, in steps, for finite p."""
         return _dithered_norm_bound(self._grid, rejecting=self._rejecting)
 
-    def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
+    def _dithered_rows(self, vectors: FloatArray, random_words: WordSource) -> NDArray[np.integer]:
         positions = self._grid.positions(vectors, self.shrinkage)
         if not self._grid.centred:
-            return dither(positions, words(positions.size).reshape(positions.shape), len(self.table.weights) - 1)
+            return dither(positions, random_words(positions.size).reshape(positions.shape), len(self.table.weights) - 1)
         if self._rejecting:
-            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, words.uniforms)
+            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, random_words.uniforms)
         else:
-            rounded = bounded_rounding(positions, words.uniforms(len(positions)), self.ball.norm, self._norm_bound)
+            rounded = bounded_rounding(positions, random_words.uniforms(len(positions)), self.ball.norm, self._norm_bound)
         return rounded + self._grid.zero
 
 

@@ -35,7 +35,7 @@ SAMPLERS = 16
 
 
 def sample_binomial(
-    trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64
+    trials: int, probability: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike, kind: DTypeLike = np.int64
 ) -> NDArray[Any]:
     """Draw numbers of successes in independent trials, exactly.
 
@@ -48,7 +48,7 @@ def sample_binomial(
         trials * probability * (1 - probability), from 2**26 on.
     size : int or tuple of int
         Number of samples, or the shape of the result.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
         Type of the result; a type of w bits holds the numbers modulo 2**w.
@@ -60,7 +60,7 @@ def sample_binomial(
     >>> round(float(draws.mean())), round(binomial_variance(1000, Fraction(1, 3)), 1)
     (333, 222.2)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
     exact = rational_parameter("probability", probability, low=0.0, high=1.0)
     shape = sample_shape(size)
@@ -68,11 +68,11 @@ def sample_binomial(
     if exact in (0, 1):
         return np.full(shape, trials * int(exact), dtype=np.int64).astype(kind, copy=False)
     if exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
-        return _count_bits(trials, count, words).astype(kind, copy=False).reshape(shape)
+        return _count_bits(trials, count, random_words).astype(kind, copy=False).reshape(shape)
     parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
     total = np.zeros(count, dtype=kind)
     for part in range(parts):
-        total += _sampler((trials + part) // parts, exact).draw(count, words, kind)
+        total += _sampler((trials + part) // parts, exact).draw(count, random_words, kind)
     return total.reshape(shape)
 
 
@@ -91,13 +91,13 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
     return float(trials * exact * (1 - exact))
 
 
-def _count_bits(trials: int, count: int, words: WordSource) -> IntegerArray:
+def _count_bits(trials: int, count: int, random_words: WordSource) -> IntegerArray:
     """Return the number of ones among `trials` random bits, `count` times."""
     total = np.zeros(count, dtype=np.int64)
     for start in range(0, count, CHUNK):
         chunk = total[start : start + CHUNK]
         for bits in range(trials, 0, -WORD_BITS):
-            drawn = words(len(chunk)) >> np.uint64(max(0, WORD_BITS - bits))
+            drawn = random_words(len(chunk)) >> np.uint64(max(0, WORD_BITS - bits))
             chunk += np.bitwise_count(drawn)
     return total
 
@@ -116,7 +116,7 @@ def _sampler(trials: int, probability: Fraction) -> ExactSampler:
     )
 
 
-def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> IntegerArray:
+def count_successes(biases: FloatArray, trials: int, random_words: WordsLike) -> IntegerArray:
     """Return numbers of successes in trials of probability 1/2 + bias, one per bias.
 
     The result has the shape of `biases`.
@@ -131,7 +131,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
         Probabilities of success less 1/2, from -0.499 to 0.499.
     trials : int
         Number of trials of each coin, from 1 to 2**20.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator for experiments.
 
     Examples
@@ -141,7 +141,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     >>> counts.mean(axis=0).round(1).tolist()
     [2.5, 5.0, 9.0]
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     trials = check_integer("trials", trials, low=1, high=MOST_TOSSES)
     flat = np.asarray(biases, dtype=float).ravel()
     if not (np.abs(flat) <= LARGEST_BIAS).all():
@@ -153,5 +153,5 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     for start in range(0, len(flat), BLOCK):
         block, below = counts[start : start + BLOCK], thresholds[start : start + BLOCK]
         for _ in range(trials):
-            block += words(len(block)) < below
+            block += random_words(len(block)) < below
     return counts.reshape(np.shape(biases))

@@ -58,7 +58,7 @@ class GaussianCurve:
 
 
 def sample_discrete_gaussian(
-    sigma: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64
+    sigma: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike, kind: DTypeLike = np.int64
 ) -> NDArray[Any]:
     """Draw whole numbers x with probability proportional to exp(-x**2 / (2 sigma**2)), exactly.
 
@@ -68,7 +68,7 @@ def sample_discrete_gaussian(
         Parameter of the distribution, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
         Number of samples, or the shape of the result.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
         Type of the result; a type of w bits holds the numbers modulo 2**w.
@@ -80,10 +80,10 @@ def sample_discrete_gaussian(
     >>> draws.shape, round(float(draws.std()), 1)
     ((1000, 100), 10.0)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
     shape = sample_shape(size)
-    return _sampler(exact).draw(math.prod(shape), words, kind).reshape(shape)
+    return _sampler(exact).draw(math.prod(shape), random_words, kind).reshape(shape)
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:

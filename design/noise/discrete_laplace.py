@@ -40,7 +40,7 @@ class LaplaceCurve:
         return exponential_bounds(abs(point) / self.scale, bits)
 
 
-def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
+def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike) -> IntegerArray:
     """Draw whole numbers x with probability proportional to exp(-abs(x) / scale), exactly.
 
     Parameters
@@ -49,7 +49,7 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
         Parameter of the distribution, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
         Number of samples, or the shape of the result.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
@@ -59,10 +59,10 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
     >>> round(float(draws.var())), round(discrete_laplace_variance(Fraction(7, 2)))
     (24, 24)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     exact = rational_parameter("scale", scale, low=LEAST_SCALE, high=LARGEST_SCALE)
     shape = sample_shape(size)
-    return _sampler(exact).draw(math.prod(shape), words).reshape(shape)
+    return _sampler(exact).draw(math.prod(shape), random_words).reshape(shape)
 
 
 def discrete_laplace_variance(scale: float | Fraction) -> float:

@@ -153,7 +153,7 @@ class ExactSampler:
         """Bricks that cover the curve."""
         return cover_with_bricks(self.curve, self.brick_bits)
 
-    def draw(self, count: int, words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
+    def draw(self, count: int, random_words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
         """Draw independent points, shape (count,), from little more than a word each.
 
         Points are modulo 2**w if `kind` has only w bits.
@@ -161,31 +161,31 @@ class ExactSampler:
         points = np.empty(count, dtype=kind)
         for start in range(0, count, CHUNK):
             chunk = points[start : start + CHUNK]
-            open_places = self._propose(chunk, words)
+            open_places = self._propose(chunk, random_words)
             redraws = Redraws()
             while open_places.size:
                 redraws.another()
                 fresh = np.empty(open_places.size, dtype=kind)
-                rejected = self._propose(fresh, words)
+                rejected = self._propose(fresh, random_words)
                 chunk[open_places] = fresh
                 open_places = open_places[rejected]
         return points
 
-    def draw_sums(self, terms: int, shape: tuple[int, ...], words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
+    def draw_sums(self, terms: int, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
         """Draw sums of the given number of independent points, modulo 2**w as in `draw`."""
-        total = self.draw(math.prod(shape), words, kind)
+        total = self.draw(math.prod(shape), random_words, kind)
         for _ in range(terms - 1):
-            total += self.draw(len(total), words, kind)
+            total += self.draw(len(total), random_words, kind)
         return total.reshape(shape)
 
-    def _propose(self, points: NDArray[Any], words: WordSource) -> NDArray[np.intp]:
+    def _propose(self, points: NDArray[Any], random_words: WordSource) -> NDArray[np.intp]:
         """Fill an array with points, and return the indices of rejected points."""
         cover = self.cover
         starts, within = self._starts(points.dtype), np.uint64(2**cover.block_bits - 1)
         places, drawn = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
         for start in range(0, len(points), PART):
             filled = points[start : start + PART]
-            part = words(len(filled))
+            part = random_words(len(filled))
             bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
             np.take(starts, bricks, out=filled, mode="clip")
             uncertain = np.flatnonzero(bricks >= cover.rectangles)
@@ -200,11 +200,11 @@ class ExactSampler:
         wedges = np.flatnonzero(kinds < cover.wedges)
         cut = kinds[wedges]
         whole = cover.starts[cut] + (taken[wedges] & within).view(np.int64)
-        kept[wedges] = self._under_curve(whole, cover.wedge_layers[cut - cover.rectangles], Fraction(cover.layers), words)
+        kept[wedges] = self._under_curve(whole, cover.wedge_layers[cut - cover.rectangles], Fraction(cover.layers), random_words)
         for place in np.flatnonzero((kinds >= cover.wedges) & (kinds < cover.tails)):
-            point, scale = self._tail_point(words)
+            point, scale = self._tail_point(random_words)
             points[doubtful[place]] = np.int64(point).astype(points.dtype)
-            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, words)[0]
+            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
         return doubtful[~kept]
 
     def _starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -217,32 +217,32 @@ class ExactSampler:
     def _narrow_starts(self) -> dict[str, NDArray[Any]]:
         return {}
 
-    def _tail_point(self, words: WordSource) -> tuple[int, Fraction]:
+    def _tail_point(self, random_words: WordSource) -> tuple[int, Fraction]:
         """Return a random point of the tails, and the ratio of its shell's height to f."""
         cover = self.cover
-        side, shell = words(2).tolist()
+        side, shell = random_words(2).tolist()
         zeros = WORD_BITS - shell.bit_length()
         redraws = Redraws()
         while not shell:
             redraws.another()
-            shell = int(words(1)[0])
+            shell = int(random_words(1)[0])
             zeros += WORD_BITS - shell.bit_length()
         distance = (zeros << cover.shell_bits) + (side & (2**cover.shell_bits - 1))
         point = cover.left - distance if side >> (WORD_BITS - 1) else cover.right + distance
         tail_layers = cover.tails - cover.wedges
         return point, Fraction(cover.layers << (cover.shell_bits + zeros + 2), tail_layers << cover.block_bits)
 
-    def _under_curve(self, points: IntegerArray, layers: IntegerArray, scale: Fraction, words: WordSource) -> NDArray[np.bool_]:
+    def _under_curve(self, points: IntegerArray, layers: IntegerArray, scale: Fraction, random_words: WordSource) -> NDArray[np.bool_]:
         """Return whether layer + U < scale * f(point), with a fresh U for each point."""
-        drawn = words(len(points))
+        drawn = random_words(len(points))
         factor = float(scale)
         excess = factor * self.curve.approximate(points) - layers - drawn * 2.0**-WORD_BITS
         kept = excess > factor * ALLOWANCE
         for place in np.flatnonzero(np.abs(excess) <= factor * ALLOWANCE):
-            kept[place] = self._decide(int(points[place]), int(layers[place]), scale, int(drawn[place]), words)
+            kept[place] = self._decide(int(points[place]), int(layers[place]), scale, int(drawn[place]), random_words)
         return kept
 
-    def _decide(self, point: int, layer: int, scale: Fraction, uniform: int, words: WordSource) -> bool:
+    def _decide(self, point: int, layer: int, scale: Fraction, uniform: int, random_words: WordSource) -> bool:
         """Return whether layer + U < scale * f(point), by whole numbers.
 
         U begins with the bits of `uniform` and is extended as needed.
@@ -256,7 +256,7 @@ class ExactSampler:
                 return True
             if lowest >= scale * high:
                 return False
-            uniform = (uniform << WORD_BITS) + int(words(1)[0])
+            uniform = (uniform << WORD_BITS) + int(random_words(1)[0])
             bits += WORD_BITS
 
 

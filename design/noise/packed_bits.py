@@ -22,7 +22,7 @@ def packed_bytes(bits: int) -> int:
     return -(-bits // 8)
 
 
-def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> PackedBits:
+def random_bits(probability: float, rows: int, bits: int, random_words: WordsLike) -> PackedBits:
     """Return rows of independent random bits, eight to a byte.
 
     Each bit is 1 with the given probability, rounded upward to a multiple of 2**-64. A bit is 1 if a uniform number of 64 bits is below the
@@ -35,7 +35,7 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
         Probability of a 1, from 0 to 1.
     rows, bits : int
         Number of rows and of bits in a row; the result has the shape (rows, ``packed_bytes(bits)``).
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator for experiments.
 
     Examples
@@ -44,7 +44,7 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
     >>> packed.shape, round(sum_of_bits(packed, 100).mean())
     ((1000, 13), 250)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     probability = check_real("probability", probability, low=0.0, high=1.0)
     rows, bits = check_integer("rows", rows, low=0, high=2**40), check_integer("bits", bits, low=1, high=2**40)
     width = packed_bytes(bits)
@@ -53,14 +53,14 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
     threshold = math.ceil(probability * 2.0**64)
     for start in range(0, len(result), BLOCK):
         block = result[start : start + BLOCK]
-        block[:] = _below(threshold, len(block), words)
+        block[:] = _below(threshold, len(block), random_words)
     packed = result.view(np.uint8)[: rows * width].reshape(rows, width)
     if bits % 8:
         packed[:, -1] &= (1 << bits % 8) - 1
     return packed
 
 
-def _below(threshold: int, count: int, words: WordSource) -> WordArray:
+def _below(threshold: int, count: int, random_words: WordSource) -> WordArray:
     """Return words whose bits state whether uniform 64-bit numbers are below a threshold."""
     if threshold >> 64:
         return np.full(count, ~np.uint64(0))
@@ -69,7 +69,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
     place = 63
     # If the rest of the threshold is 0, no number that has been equal so far is below it.
     while undecided.size and threshold % (2 << place):
-        drawn = words(undecided.size)
+        drawn = random_words(undecided.size)
         if threshold >> place & 1:
             below[active] |= undecided & ~drawn
             undecided &= drawn

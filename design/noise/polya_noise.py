@@ -30,7 +30,7 @@ LAST_BLOCK = 1_000
 
 
 def sample_polya(
-    shape: float | Fraction, scale: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64
+    shape: float | Fraction, scale: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike, kind: DTypeLike = np.int64
 ) -> NDArray[Any]:
     """Draw Pólya noise, exactly.
 
@@ -42,7 +42,7 @@ def sample_polya(
         Scale of the discrete Laplace noise of shape 1, 1e-6 to 10**12.
     size : int or tuple of int
         Number of samples, or the shape of the result.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
         Type of the result; a type of w bits holds the numbers modulo 2**w.
@@ -54,7 +54,7 @@ def sample_polya(
     >>> round(float(shares.sum(axis=0).var()), 1), round(polya_variance(1, Fraction(7, 2)), 1)
     (24.7, 24.3)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     exact_shape = rational_parameter("shape", shape, low=LEAST_SHAPE, high=LARGEST_SHAPE)
     exact_scale = rational_parameter("scale", scale, low=LEAST_SCALE, high=LARGEST_SCALE)
     lengths = sample_shape(size)
@@ -64,13 +64,13 @@ def sample_polya(
         return total.reshape(lengths)
     blocks = _blocks(exact_scale)
     # Jumps of both signs in every cell; they fall on cells, groups and signs uniformly.
-    left = int(sample_poisson(2 * blocks * exact_shape * cells, 1, words)[0])
+    left = int(sample_poisson(2 * blocks * exact_shape * cells, 1, random_words)[0])
     while left:
         count = min(left, PROPOSED)
-        jumps, drawn = _jumps(exact_scale, blocks, count, words)
+        jumps, drawn = _jumps(exact_scale, blocks, count, random_words)
         kept = jumps > 0
         signed = np.where(drawn[kept] & np.uint64(1), -jumps[kept], jumps[kept])
-        np.add.at(total, words.integers(cells, count)[kept], signed.astype(kind))
+        np.add.at(total, random_words.integers(cells, count)[kept], signed.astype(kind))
         left -= count
     return total.reshape(lengths)
 
@@ -92,34 +92,34 @@ def _blocks(scale: Fraction) -> int:
     return max(0, math.ceil(scale) - 1).bit_length() + 1
 
 
-def _jumps(scale: Fraction, blocks: int, count: int, words: WordSource) -> tuple[IntegerArray, WordArray]:
+def _jumps(scale: Fraction, blocks: int, count: int, random_words: WordSource) -> tuple[IntegerArray, WordArray]:
     """Return proposed jumps, 0 for those that are not kept, and a word with a fresh bit for each."""
-    group = words.integers(blocks, count)
+    group = random_words.integers(blocks, count)
     last = np.flatnonzero(group == blocks - 1)
     start, width_bits = np.left_shift(1, group), group.copy()
     log_weight = group.astype(np.int64)
-    later = _coin_runs(last.size, words)
+    later = _coin_runs(last.size, random_words)
     start[last] += later << (blocks - 1)
     log_weight[last] += later + 1
-    drawn = words(count)
+    drawn = random_words(count)
     # The lowest bit is the sign.
     within = (drawn >> np.uint64(1)) & ((np.uint64(1) << width_bits.astype(np.uint64)) - np.uint64(1))
     jumps = start + within.astype(np.int64)
-    return np.where(_kept(jumps, log_weight, scale, words), jumps, 0), drawn
+    return np.where(_kept(jumps, log_weight, scale, random_words), jumps, 0), drawn
 
 
-def _kept(jumps: IntegerArray, log_weight: IntegerArray, scale: Fraction, words: WordSource) -> NDArray[np.bool_]:
+def _kept(jumps: IntegerArray, log_weight: IntegerArray, scale: Fraction, random_words: WordSource) -> NDArray[np.bool_]:
     """Return whether U < 2**log_weight exp(-jump / scale) / jump, with a fresh U for each jump."""
-    drawn = words(len(jumps))
+    drawn = random_words(len(jumps))
     probability = np.exp(log_weight * math.log(2) - jumps / float(scale)) / jumps
     excess = probability - drawn * 2.0**-WORD_BITS
     kept = excess > ALLOWANCE
     for place in np.flatnonzero(np.abs(excess) <= ALLOWANCE):
-        kept[place] = _decide(int(jumps[place]), int(log_weight[place]), scale, int(drawn[place]), words)
+        kept[place] = _decide(int(jumps[place]), int(log_weight[place]), scale, int(drawn[place]), random_words)
     return kept
 
 
-def _decide(jump: int, log_weight: int, scale: Fraction, uniform: int, words: WordSource) -> bool:
+def _decide(jump: int, log_weight: int, scale: Fraction, uniform: int, random_words: WordSource) -> bool:
     """Return whether U < 2**log_weight exp(-jump / scale) / jump, by whole numbers.
 
     U begins with the bits of `uniform` and is extended as needed.
@@ -132,18 +132,18 @@ def _decide(jump: int, log_weight: int, scale: Fraction, uniform: int, words: Wo
             return True
         if uniform * jump >= high:
             return False
-        uniform = (uniform << WORD_BITS) + int(words(1)[0])
+        uniform = (uniform << WORD_BITS) + int(random_words(1)[0])
         bits += WORD_BITS
 
 
-def _coin_runs(count: int, words: WordSource) -> IntegerArray:
+def _coin_runs(count: int, random_words: WordSource) -> IntegerArray:
     """Return numbers of heads before the first tail of fair coins, by the leading zeros of words."""
     runs = np.zeros(count, dtype=np.int64)
     open_places = np.arange(count)
     redraws = Redraws(LAST_BLOCK // WORD_BITS)
     while open_places.size:
         redraws.another()
-        drawn = words(open_places.size)
+        drawn = random_words(open_places.size)
         # The upper 53 bits of a word are exact in a float; a word without them counts 11 zeros more at most, and is drawn on.
         upper = (drawn >> np.uint64(11)).astype(np.float64)
         ended = upper > 0

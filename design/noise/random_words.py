@@ -321,12 +321,12 @@ def _this_process() -> tuple[int, int]:
 secure_words = SecureWords()
 
 
-def word_source(words: WordsLike) -> WordSource:
+def word_source(random_words: WordsLike) -> WordSource:
     """Return the word source of an argument, as every ``encode`` does.
 
     Parameters
     ----------
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         A source; a generator counts as ``seeded_words(generator)``.
 
     Returns
@@ -337,15 +337,15 @@ def word_source(words: WordsLike) -> WordSource:
     Raises
     ------
     ValueError
-        If `words` is neither a source nor a generator.
+        If `random_words` is neither a source nor a generator.
     """
-    if isinstance(words, WordSource):
-        return words
-    if isinstance(words, np.random.Generator):
-        return SeededWords(words)
+    if isinstance(random_words, WordSource):
+        return random_words
+    if isinstance(random_words, np.random.Generator):
+        return SeededWords(random_words)
     raise ValueError(
         "words must be quietbits.secure_words, for releases, or a numpy.random.Generator such as numpy.random.default_rng(seed), or "
-        f"seeded_words of one, for experiments, got {words!r}"
+        f"seeded_words of one, for experiments, got {random_words!r}"
     )
 
 

@@ -105,7 +105,9 @@ class SkellamCurve:
         return values
 
 
-def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
+def sample_skellam(
+    variance: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike, kind: DTypeLike = np.int64
+) -> NDArray[Any]:
     """Draw differences of two independent Poisson numbers of rate variance / 2 each, exactly.
 
     Parameters
@@ -114,7 +116,7 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
         Variance of the noise, 2e-6 to 2e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
     size : int or tuple of int
         Number of samples, or the shape of the result.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
         Type of the result; a type of w bits holds the numbers modulo 2**w.
@@ -126,10 +128,10 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     >>> abs(float(draws.mean())) < 0.1, round(float(draws.var()))
     (True, 40)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     exact = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
     parts = math.ceil(exact / LARGEST_PART)
-    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), words, kind)
+    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), random_words, kind)
 
 
 @lru_cache(maxsize=SAMPLERS)
@@ -137,7 +139,7 @@ def _sampler(variance: Fraction) -> ExactSampler:
     return ExactSampler(SkellamCurve(variance))
 
 
-def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
+def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike) -> IntegerArray:
     """Draw Poisson numbers, exactly.
 
     Parameters
@@ -146,7 +148,7 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
         Mean and variance, 1e-10 to 1e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
     size : int or tuple of int
         Number of samples, or the shape of the result.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
@@ -157,10 +159,10 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     >>> round(float(draws.mean()), 1), round(float(draws.var()), 1)
     (2.5, 2.5)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     exact = rational_parameter("rate", rate, low=LEAST_POISSON_RATE, high=LARGEST_RATE)
     parts = math.ceil(exact / LARGEST_PART)
-    return _poisson_sampler(exact / parts).draw_sums(parts, sample_shape(size), words)
+    return _poisson_sampler(exact / parts).draw_sums(parts, sample_shape(size), random_words)
 
 
 @lru_cache(maxsize=SAMPLERS)

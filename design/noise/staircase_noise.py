@@ -78,7 +78,7 @@ def best_width(epsilon: float, steps: int) -> int:
     return width
 
 
-def sample_staircase(epsilon: float, steps: int, width: int, words: WordsLike) -> int:
+def sample_staircase(epsilon: float, steps: int, width: int, random_words: WordsLike) -> int:
     """Draw a whole number of staircase noise, exactly.
 
     Arguments are those of `staircase_variance`, and the source of randomness: ``quietbits.secure_words`` for releases, a generator for
@@ -93,18 +93,18 @@ def sample_staircase(epsilon: float, steps: int, width: int, words: WordsLike) -
     (1.9, 1.9)
     """
     epsilon, steps, width = _checked(epsilon, steps, width)
-    words, exponent = word_source(words), Fraction(epsilon)
+    random_words, exponent = word_source(random_words), Fraction(epsilon)
     redraws = Redraws()
     while True:
         redraws.another()
-        magnitude = _magnitude(exponent, steps, width, words)
-        negative = bool(words(1)[0] & 1)
+        magnitude = _magnitude(exponent, steps, width, random_words)
+        negative = bool(random_words(1)[0] & 1)
         # Zero has one sign.
         if magnitude or not negative:
             return -magnitude if negative else magnitude
 
 
-def _magnitude(epsilon: Fraction, steps: int, width: int, words: WordSource) -> int:
+def _magnitude(epsilon: Fraction, steps: int, width: int, random_words: WordSource) -> int:
     """Draw m with probability proportional to exp(-epsilon l(m)): its level, then its place on the level."""
 
     def first_stair(bits: int) -> tuple[int, int]:
@@ -114,18 +114,18 @@ def _magnitude(epsilon: Fraction, steps: int, width: int, words: WordSource) -> 
         below, above = (width * (unit - fall) for fall in (high, low))
         return (below << bits) // (below + steps * high), min(unit, -(-(above << bits) // (above + steps * low)))
 
-    if _coin(first_stair, words):
-        return int(words.integers(width, 1)[0])
+    if _coin(first_stair, random_words):
+        return int(random_words.integers(width, 1)[0])
     level, levels = 0, Redraws(MOST_LEVELS)
-    while _coin(lambda bits: exponential_bounds(epsilon, bits), words):
+    while _coin(lambda bits: exponential_bounds(epsilon, bits), random_words):
         levels.another()
         level += 1
-    return width + level * steps + int(words.integers(steps, 1)[0])
+    return width + level * steps + int(random_words.integers(steps, 1)[0])
 
 
-def _coin(bounds: Callable[[int], tuple[int, int]], words: WordSource) -> bool:
+def _coin(bounds: Callable[[int], tuple[int, int]], random_words: WordSource) -> bool:
     """Flip a coin of a probability p, given by bounds low <= 2**bits p <= high for any number of bits."""
-    bits, uniform, redraws = WORD_BITS, int(words(1)[0]), Redraws(MOST_EXTENSIONS)
+    bits, uniform, redraws = WORD_BITS, int(random_words(1)[0]), Redraws(MOST_EXTENSIONS)
     while True:
         redraws.another()
         low, high = bounds(bits)
@@ -133,7 +133,7 @@ def _coin(bounds: Callable[[int], tuple[int, int]], words: WordSource) -> bool:
             return True
         if uniform >= high:
             return False
-        uniform = (uniform << WORD_BITS) + int(words(1)[0])
+        uniform = (uniform << WORD_BITS) + int(random_words(1)[0])
         bits += WORD_BITS
 
 

@@ -80,7 +80,7 @@ def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0
     return np.asarray(ratios / ratios.sum())
 
 
-def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsLike, sigma: float = 1.0, group: int = 0) -> int:
+def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, random_words: WordsLike, sigma: float = 1.0, group: int = 0) -> int:
     """Draw the index of a shared sample whose law is nearly N(mean, sigma^2 I).
 
     The shared samples are from N(0, sigma^2 I). The function adds Gumbel noise to the log weights; the index of the largest sum has the
@@ -91,21 +91,21 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsL
     mean, bits, seed, sigma, group
         Mean, bits, seed, deviation and group, as in `log_importance_weights`. For privacy the client must draw the seed at random, anew for
         each message.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         The client's own randomness, unknown to others: ``secure_words`` for releases, a generator for experiments.
 
     Examples
     --------
     >>> from quietbits.design.noise.random_words import seeded_words
     >>> mean = [1.0, -0.5, 0.2]
-    >>> index = encode_relative_entropy(mean, bits=7, seed=1, words=seeded_words(np.random.default_rng(2)))
+    >>> index = encode_relative_entropy(mean, bits=7, seed=1, random_words=seeded_words(np.random.default_rng(2)))
     >>> decode_relative_entropy(index, dimension=3, seed=1).shape
     (3,)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     weights = log_importance_weights(mean, bits, seed, sigma, group)
     # The numbers lie in the open interval (0, 1).
-    uniforms = ((words(len(weights)) >> np.uint64(12)) + 0.5) * 2.0**-52
+    uniforms = ((random_words(len(weights)) >> np.uint64(12)) + 0.5) * 2.0**-52
     return int(np.argmax(weights - np.log(-np.log(uniforms))))
 
 
@@ -123,7 +123,7 @@ def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float 
     return _check_sigma(sigma) * SharedNormals(seed, dimension, group).vector(index).astype(float)
 
 
-def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsLike, sigma: float = 1.0) -> tuple[int, ...]:
+def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, random_words: WordsLike, sigma: float = 1.0) -> tuple[int, ...]:
     """Code the groups of a vector independently, and return an index for each group.
 
     The mean has shape (layout.dimension,); the other arguments are those of `encode_relative_entropy`.
@@ -132,7 +132,7 @@ def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsL
     --------
     >>> from quietbits.design.noise.random_words import seeded_words
     >>> layout = GroupLayout(sizes=(2, 1), group_bits=(3, 2))
-    >>> indices = encode_groups([0.3, 0.2, -0.1], layout, seed=1, words=seeded_words(np.random.default_rng(2)))
+    >>> indices = encode_groups([0.3, 0.2, -0.1], layout, seed=1, random_words=seeded_words(np.random.default_rng(2)))
     >>> decode_groups(indices, layout, seed=1).shape
     (3,)
     """
@@ -140,7 +140,7 @@ def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsL
     if vector.shape != (layout.dimension,):
         raise ValueError(f"mean must have the shape ({layout.dimension},), got {vector.shape}")
     parts = enumerate(zip(layout.slices(), layout.group_bits, strict=True))
-    return tuple(encode_relative_entropy(vector[part], bits, seed, words, sigma, group) for group, (part, bits) in parts)
+    return tuple(encode_relative_entropy(vector[part], bits, seed, random_words, sigma, group) for group, (part, bits) in parts)
 
 
 def decode_groups(indices: tuple[int, ...], layout: GroupLayout, seed: int, sigma: float = 1.0) -> FloatArray:

@@ -175,18 +175,18 @@ class DpRecMechanism(VectorMechanism):
         """
         return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
         """Return packed messages with a seed and indices, shape (clients, message_bytes).
 
         `DpRecMessage.to_bytes` packs them. Weights and Gumbel noise are floating-point numbers: indices have the stated probabilities to
         within about 1e-6 of each. Shared samples come from Philox, which the seed, public in the paper, makes public.
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         clipped = self.ball.clip(vectors)
         messages = np.empty((len(clipped), message_bytes(self.layout)), dtype=np.uint8)
         for row, vector in zip(messages, clipped, strict=True):
-            seed = int(words(1)[0])
-            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, words, self.sigma))
+            seed = int(random_words(1)[0])
+            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, random_words, self.sigma))
             row[:] = np.frombuffer(message.to_bytes(self.layout), dtype=np.uint8)
         return messages
 

@@ -95,14 +95,14 @@ class SecureSum:
         """Number of bits of a message, ``length * log2(modulus)``, without setup and recovery."""
         return self.length * float(np.log2(self.modulus))
 
-    def session(self, words: WordsLike) -> "SecureSumSession":
+    def session(self, random_words: WordsLike) -> "SecureSumSession":
         """Draw the clients' secrets and the ring's order for one sum, as masks must not serve twice."""
-        words = word_source(words)
-        graph = MaskGraph(words.permutation(self.clients), self.degree)
-        masks = MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus)
+        random_words = word_source(random_words)
+        graph = MaskGraph(random_words.permutation(self.clients), self.degree)
+        masks = MaskSource(random_words.random_bytes(KEY_BYTES), self.length, self.modulus)
         return SecureSumSession(self, graph, masks, _Progress.start(self))
 
-    def total(self, chunks: Iterable[ArrayLike], words: WordsLike, dropped: Collection[int] = ()) -> WordArray:
+    def total(self, chunks: Iterable[ArrayLike], random_words: WordsLike, dropped: Collection[int] = ()) -> WordArray:
         """Run one session over chunks of clients: mask, drop messages, add up, and remove masks.
 
         Memory is a few times that of a chunk, and a few words per client and neighbour for the graph. Masks take most of the time: each
@@ -112,7 +112,7 @@ class SecureSum:
         ----------
         chunks : iterable of array_like of int, each of shape (clients of the chunk, length)
             Values from 0 to M - 1 of clients 0, 1, ... in turn; together as many as there are clients.
-        words : WordSource or numpy.random.Generator
+        random_words : WordSource or numpy.random.Generator
             Source of randomness for the masks; the result does not depend on it.
         dropped : collection of int
             Numbers of the clients whose messages don't arrive.
@@ -127,7 +127,7 @@ class SecureSum:
         InfeasibleError
             If too many clients dropped out, as for `SecureSumSession.unmask`.
         """
-        session = self.session(words)
+        session = self.session(random_words)
         survivors = np.ones(self.clients, dtype=bool)
         for client in dropped:
             survivors[check_integer("dropped", client, low=0, high=self.clients - 1)] = False

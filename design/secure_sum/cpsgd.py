@@ -345,17 +345,17 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """
         return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
-    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return noisy levels, from 0 to levels - 1 + trials, shape (clients, padded_dimension).
 
         The call uses two arrays of that shape, so many clients should encode in chunks.
         """
-        return self._noisy(self.ball.check(vectors), word_source(words), np.dtype(np.int64))
+        return self._noisy(self.ball.check(vectors), word_source(random_words), np.dtype(np.int64))
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words, as the numbers are below the modulus."""
-        array, words, word = self.ball.check(vectors), word_source(words), np.min_scalar_type(self.modulus - 1)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word), below=True)
+        array, random_words, word = self.ball.check(vectors), word_source(random_words), np.min_scalar_type(self.modulus - 1)
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, random_words, word), below=True)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages, which is below the modulus."""
@@ -386,11 +386,11 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
 
-    def _noisy(self, vectors: FloatArray, words: WordSource, kind: np.dtype[Any]) -> NDArray[Any]:
+    def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: np.dtype[Any]) -> NDArray[Any]:
         noisy = np.empty((len(vectors), self.padded_dimension), dtype=kind)
         for rows in row_blocks(len(vectors), self.padded_dimension):
-            noisy[rows] = quantise_k_levels(self._flattened(vectors[rows]), self.levels, self.level_bound, words)
-        noisy += sample_binomial(self.trials, self.probability, noisy.shape, words, kind)
+            noisy[rows] = quantise_k_levels(self._flattened(vectors[rows]), self.levels, self.level_bound, random_words)
+        noisy += sample_binomial(self.trials, self.probability, noisy.shape, random_words, kind)
         return noisy
 
     def _event_delta(self, delta: float) -> float:

@@ -50,17 +50,17 @@ class DelegatedSum(Delegated, SecureSumMechanism):
         """Upper bound on the probability that one coordinate of the sum of `inner` wraps."""
         return self.inner.coordinate_wrap_probability
 
-    def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
+    def noisy_steps(self, inputs: ArrayLike, random_words: "WordsLike") -> IntegerArray:
         """Return the noisy steps of `inner`."""
-        return self.inner.noisy_steps(self._vectors(inputs), words)
+        return self.inner.noisy_steps(self._vectors(inputs), random_words)
 
-    def noise_steps(self, count: int, words: "WordsLike") -> IntegerArray:
+    def noise_steps(self, count: int, random_words: "WordsLike") -> IntegerArray:
         """Return the messages of clients of `inner` without an input."""
-        return self.inner.noise_steps(count, words)
+        return self.inner.noise_steps(count, random_words)
 
-    def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
+    def summed_steps(self, inputs: ArrayLike, random_words: "WordsLike") -> IntegerArray:
         """Return the sum of the noisy steps of `inner`."""
-        return self.inner.summed_steps(self._vectors(inputs), words)
+        return self.inner.summed_steps(self._vectors(inputs), random_words)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
         """Return the recovered steps of `inner`."""

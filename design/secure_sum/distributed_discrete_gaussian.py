@@ -119,8 +119,8 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     def _step_noise_variance(self) -> float:
         return discrete_gaussian_variance(self._sigma)
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        return sample_discrete_gaussian(self._sigma, shape, words, kind)
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        return sample_discrete_gaussian(self._sigma, shape, random_words, kind)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
         # Discrete Gaussian noise is sub-Gaussian with its parameter (Canonne, Kamath, Steinke 2020, *The discrete Gaussian for

@@ -156,25 +156,25 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         """Return the mechanism for another number of clients, whose shares stay the same."""
         return replace(self, clients=clients)
 
-    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return rounded vectors with noise; encode in chunks."""
-        array, words = self.ball.check(vectors), word_source(words)
-        return self._rounded(array, words) + self.noise_steps(len(array), words)
+        array, random_words = self.ball.check(vectors), word_source(random_words)
+        return self._rounded(array, random_words) + self.noise_steps(len(array), random_words)
 
-    def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
+    def noise_steps(self, count: int, random_words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, dimension)."""
-        return sample_polya(Fraction(1, self.survivors), self.scale, (count, self.padded_dimension), words)
+        return sample_polya(Fraction(1, self.survivors), self.scale, (count, self.padded_dimension), random_words)
 
-    def summed_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def summed_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Draw the sum of `noisy_steps`, the noise of all clients together."""
-        array, words = self.ball.check(vectors), word_source(words)
-        noise = sample_polya(Fraction(len(array), self.survivors), self.scale, self.padded_dimension, words) if len(array) else 0
-        return np.asarray(self._rounded(array, words).sum(axis=0) + noise)
+        array, random_words = self.ball.check(vectors), word_source(random_words)
+        noise = sample_polya(Fraction(len(array), self.survivors), self.scale, self.padded_dimension, random_words) if len(array) else 0
+        return np.asarray(self._rounded(array, random_words).sum(axis=0) + noise)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
-        array, words = self.ball.check(vectors), word_source(words)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self.noisy_steps(part, words))
+        array, random_words = self.ball.check(vectors), word_source(random_words)
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self.noisy_steps(part, random_words))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced."""
@@ -194,8 +194,8 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         """Return the variance of each vector, from noise and rounding, without wrap-around."""
         return self.granularity**2 * (self._noise_variance + rounding_variance(self._in_steps(self.ball.check(vectors))))
 
-    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
-        return rounded_within(self._in_steps(vectors), self.steps, words)
+    def _rounded(self, vectors: FloatArray, random_words: WordSource) -> IntegerArray:
+        return rounded_within(self._in_steps(vectors), self.steps, random_words)
 
     def _in_steps(self, vectors: FloatArray) -> FloatArray:
         return self.ball.clip(vectors) * (self.steps / self.ball.clip_norm)

@@ -129,8 +129,8 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     def _sum_variance(self) -> float:
         return self.clients * self._step_noise_variance
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        return sample_skellam(self._step_noise_variance, shape, words, kind)
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        return sample_skellam(self._step_noise_variance, shape, random_words, kind)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
         """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the sum's variance.

@@ -89,12 +89,12 @@ class NoisyCount:
         room = math.sqrt(2 * self.clients * math.log(2 / WRAP_PROBABILITY)) * self.local_sigma
         return 1 + math.ceil(math.log2(self.clients * self.steps + room + 1))
 
-    def encode(self, answers: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, answers: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return the messages of clients' answers, yes or no, shape (clients of the chunk,)."""
         bits = np.asarray(answers)
         if bits.dtype != bool or bits.ndim != 1 or bits.size == 0:
             raise ValueError(f"answers must be truth values, shape (clients,), of at least one client, got {bits.dtype} and {bits.shape}")
-        noise = sample_discrete_gaussian(self.local_sigma, bits.shape, word_source(words))
+        noise = sample_discrete_gaussian(self.local_sigma, bits.shape, word_source(random_words))
         return messages_modulo(self.steps * (2 * bits.astype(np.int64) - 1) + noise, 1 << self.bits)
 
     def fraction(self, aggregate: ArrayLike) -> float:

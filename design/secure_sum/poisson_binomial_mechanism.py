@@ -326,19 +326,19 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         """Return the mechanism for another number of clients, on which tosses do not depend."""
         return replace(self, clients=clients)
 
-    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
 
         The call uses five arrays of that shape, so many clients should encode in chunks.
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         coefficients = self._represent(vectors).coefficients
         # No ratio exceeds 1 in absolute value, and rounding is monotone, so no bias exceeds theta.
-        return count_successes(self.theta * (coefficients / self.level), self.trials, words)
+        return count_successes(self.theta * (coefficients / self.level), self.trials, random_words)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words; the numbers are below the modulus."""
-        return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
+        return self.noisy_steps(vectors, random_words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of messages modulo clients * trials + 1.

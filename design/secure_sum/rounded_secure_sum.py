@@ -202,27 +202,27 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """Return a copy of the mechanism for another number of clients."""
         return replace(self, clients=clients)  # type: ignore[type-var]
 
-    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return the sum of `rounded_steps` and `noise_steps`.
 
         The call uses two arrays of the padded shape, so many clients should encode in chunks.
         """
-        return self._noisy(self.ball.check(vectors), word_source(words), np.int64)
+        return self._noisy(self.ball.check(vectors), word_source(random_words), np.int64)
 
-    def rounded_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def rounded_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each vector clipped, rotated and rounded, shape (clients, padded_dimension)."""
-        return self._rounded(self.ball.check(vectors), word_source(words), np.int64)
+        return self._rounded(self.ball.check(vectors), word_source(random_words), np.int64)
 
-    def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
+    def noise_steps(self, count: int, random_words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
-        return self._noise((count, self.padded_dimension), word_source(words), np.int64)
+        return self._noise((count, self.padded_dimension), word_source(random_words), np.int64)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
-        array, words = self.ball.check(vectors), word_source(words)
+        array, random_words = self.ball.check(vectors), word_source(random_words)
         # Sums modulo the range of a message's word determine sums modulo 2**bits.
         word = np.min_scalar_type(self.modulus - 1)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word))
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, random_words, word))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits.
@@ -262,17 +262,17 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
-    def _noisy(self, vectors: FloatArray, words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        noisy = self._rounded(vectors, words, kind)
-        noisy += self._noise(noisy.shape, words, kind)
+    def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        noisy = self._rounded(vectors, random_words, kind)
+        noisy += self._noise(noisy.shape, random_words, kind)
         return noisy
 
-    def _rounded(self, vectors: FloatArray, words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+    def _rounded(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         blocks = row_blocks(len(vectors), self.padded_dimension)
         # One array serves all parts, so that memory is allocated once.
         room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
         parts = (self._rotated(vectors[block], room) for block in blocks)
-        return self._rounding.round_parts(parts, len(vectors), words, kind)
+        return self._rounding.round_parts(parts, len(vectors), random_words, kind)
 
     def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
         clipped, rotated = room[:, : len(vectors)]
@@ -280,7 +280,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return self._rotation.forward_within(clipped, rotated)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         """Draw each client's noise per coordinate, in steps, modulo 2**w for a kind of w bits."""
 
     @property

@@ -409,14 +409,14 @@ class LookupTable(Shown):
         """
         return dataclasses.replace(self, interval=check_interval("interval", (low, high)))
 
-    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
+    def encode(self, values: ArrayLike, random_words: WordsLike) -> LetterArray:
         """Draw one letter per value, from two words each.
 
         Parameters
         ----------
         values : array_like
             Finite values; values outside the interval count as its nearer end.
-        words : WordSource or numpy.random.Generator
+        random_words : WordSource or numpy.random.Generator
             ``quietbits.secure_words`` for a release, which must not be predictable; a generator, which counts as ``seeded_words`` of it,
             for experiments.
 
@@ -428,15 +428,15 @@ class LookupTable(Shown):
         Raises
         ------
         ValueError
-            If a value is NaN or infinite, or `words` is not a source.
+            If a value is NaN or infinite, or `random_words` is not a source.
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         array = finite_values("values", values)
         letters = np.empty(array.size, dtype=np.min_scalar_type(len(self.alphabet) - 1))
         flat = array.ravel()
         for start in range(0, array.size, CHUNK):
             chunk, part = flat[start : start + CHUNK], letters[start : start + CHUNK]
-            drawn = words(2 * len(chunk))
+            drawn = random_words(2 * len(chunk))
             dither_words, table_words = drawn[: len(chunk)], drawn[len(chunk) :]
             part[:] = self._look_up(chunk, dither_words, table_words)
         return letters.reshape(array.shape)

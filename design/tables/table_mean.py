@@ -72,9 +72,9 @@ class TableMeanMechanism(ScalarMechanism):
         positions = np.arange(steps) + np.clip(tops, 0.0, 1.0)
         return float(max(variances.max(), self.table.variance(low + (high - low) * positions / steps).max()))
 
-    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
+    def encode(self, values: ArrayLike, random_words: WordsLike) -> LetterArray:
         """Draw one letter index per value."""
-        return self.table.encode(values, words)
+        return self.table.encode(values, random_words)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of letters for two inputs, dithering included."""

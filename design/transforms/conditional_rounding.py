@@ -155,7 +155,7 @@ class ConditionalRounding:
         fractions = positions - np.floor(positions)
         return np.asarray(self.granularity**2 * np.einsum("ij,ij->i", fractions, 1 - fractions))
 
-    def round(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+    def round(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Round vectors, and draw only the rejected vectors again.
 
         The number of draws depends on the vector, so an observer of the time learns something about the vector.
@@ -164,7 +164,7 @@ class ConditionalRounding:
         ----------
         vectors : array_like of shape (clients, dimension)
             Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9; longer vectors are shortened to clip_norm.
-        words : WordSource or numpy.random.Generator
+        random_words : WordSource or numpy.random.Generator
             Source of randomness. The bound on the norm does not depend on its quality.
 
         Returns
@@ -173,14 +173,14 @@ class ConditionalRounding:
             Grid points, in steps, of squared norm at most `largest_squared_norm`. Only rejected vectors take additional memory.
         """
         array = NormBall(self.dimension, 2.0).check(vectors)
-        return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), words)
+        return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), random_words)
 
-    def round_parts(self, parts: Iterable[FloatArray], count: int, words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
+    def round_parts(self, parts: Iterable[FloatArray], count: int, random_words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
         """Round finite vectors that come in parts, `count` in all, as `round` does.
 
         The same words give the same numbers. They are modulo 2**w if `kind`, the type of the result, has only w bits.
         """
-        words = word_source(words)
+        random_words = word_source(random_words)
         rounded = np.empty((count, self.dimension), dtype=kind)
         # Double precision adds whole numbers up to 2**53 exactly, and larger sums stay beyond 2**52.
         exact = np.float64 if self.largest_squared_norm < 2**52 else np.int64
@@ -193,7 +193,7 @@ class ConditionalRounding:
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
                     positions = part[rows, columns] / steps[rows]
-                    round_independently(positions, words.uniforms(positions.shape))
+                    round_independently(positions, random_words.uniforms(positions.shape))
                     counted = positions.astype(exact, copy=False)
                     squares[rows] += np.vecdot(counted, counted)
                     filled[rows, columns] = positions.astype(whole)
@@ -205,7 +205,7 @@ class ConditionalRounding:
         redraws = Redraws()
         while waiting.size:
             redraws.another()
-            candidates = independent_rounding(positions, words.uniforms(positions.shape))
+            candidates = independent_rounding(positions, random_words.uniforms(positions.shape))
             accepted = self._accepted(candidates)
             rounded[waiting[accepted]] = candidates[accepted]
             waiting, positions = waiting[~accepted], positions[~accepted]

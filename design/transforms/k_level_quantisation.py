@@ -14,7 +14,7 @@ from .dithering import finite_values
 from .vector_dithering import PIECE, round_independently
 
 
-def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: WordsLike) -> IntegerArray:
+def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, random_words: WordsLike) -> IntegerArray:
     """Round each coordinate to a neighbouring level, without bias and independently.
 
     Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Sources in the same state give coupled roundings: the levels
@@ -28,7 +28,7 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
         Number of levels, 2 to 2**24.
     bound : float
         Levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         Source of randomness: one uniform number per coordinate.
 
     Returns
@@ -42,13 +42,13 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
     >>> sorted(set(drawn.tolist())), round(float(drawn.mean()), 2)
     ([1, 2], 1.25)
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     levels, bound = _check_grid(levels, bound)
     array = finite_values("vectors", vectors)
     flat, rounded = array.reshape(-1), np.empty(array.size, dtype=np.int64)
     for start in range(0, array.size, PIECE):
         positions = _positions(flat[start : start + PIECE], levels, bound)
-        round_independently(positions, words.uniforms(positions.size))
+        round_independently(positions, random_words.uniforms(positions.size))
         rounded[start : start + PIECE] = positions.astype(np.int32)
     return rounded.reshape(array.shape)
 

@@ -15,7 +15,7 @@ MOST_STEPS = 2**40
 SUM_BITS, MOST_FRACTION_BITS, WORD_BITS = 61, 52, 64
 
 
-def rounded_within(vectors: FloatArray, most: int, words: WordSource) -> IntegerArray:
+def rounded_within(vectors: FloatArray, most: int, random_words: WordSource) -> IntegerArray:
     """Return vectors rounded to whole numbers of L1 norm at most `most`, shape (clients, dimension).
 
     The expectation of a coordinate is the coordinate, to within 2**-21, and to within 2**-42 for bounds up to 2**19.
@@ -26,7 +26,7 @@ def rounded_within(vectors: FloatArray, most: int, words: WordSource) -> Integer
         Vectors of L1 norm at most `most`, up to floating-point rounding, in steps.
     most : int
         The bound, from 1 to 2**40.
-    words : WordSource
+    random_words : WordSource
         Source of one random number for each vector.
 
     Examples
@@ -42,7 +42,7 @@ def rounded_within(vectors: FloatArray, most: int, words: WordSource) -> Integer
     np.cumsum(ends, axis=1, out=ends)
     # Rounding in floating point must not take a vector out of the ball.
     np.minimum(ends, most << bits, out=ends)
-    ends += (words(len(vectors)) >> np.uint64(WORD_BITS - bits)).astype(np.int64)[:, None]
+    ends += (random_words(len(vectors)) >> np.uint64(WORD_BITS - bits)).astype(np.int64)[:, None]
     ends >>= bits
     ends[:, 1:] -= ends[:, :-1].copy()
     return np.where(vectors < 0, -ends, ends)

@@ -50,10 +50,10 @@ class CoinMechanism(quietbits.ScalarMechanism):
         """Return the variance for each input."""
         return self.reach**2 - self.from_middle(inputs) ** 2
 
-    def encode(self, inputs, words):
+    def encode(self, inputs, random_words):
         """Draw one bit for each input."""
         up = 0.5 + self.from_middle(inputs) / (2 * self.reach)
-        return (word_source(words).uniforms(up.shape) < up).astype(np.uint8)
+        return (word_source(random_words).uniforms(up.shape) < up).astype(np.uint8)
 
     def aggregate(self, messages):
         """Count the bits that are 1."""

@@ -186,17 +186,22 @@ class FrequencyPoint(Point):
             yield np.concatenate(list(item_chunks(self.population, self.categories, self.clients, rng)))
 
     def _estimate(
-        self, mechanism: FrequencyMechanism | None, items: IntegerArray, counts: IntegerArray, words: np.random.Generator, median: bool
+        self,
+        mechanism: FrequencyMechanism | None,
+        items: IntegerArray,
+        counts: IntegerArray,
+        random_words: np.random.Generator,
+        median: bool,
     ) -> tuple[FloatArray, float]:
         true = counts / self.clients
         if mechanism is None:
             predicted = gaussian_histogram_error(self.categories, self.clients, self.epsilon, DELTA, ADJACENCY)
-            return true + words.normal(0.0, math.sqrt(predicted / self.categories), self.categories), predicted
+            return true + random_words.normal(0.0, math.sqrt(predicted / self.categories), self.categories), predicted
         predicted = float(mechanism.variance(items).mean()) / self.clients + mechanism.shared_variance(true)
         if not isinstance(mechanism, SketchedFrequencies):
-            return estimate_once(mechanism, items, words), predicted
-        drawn = mechanism if mechanism.sketch.direct else mechanism.renewed(int(words.integers(2**63)))
-        total = residues(drawn.simulated_sum(counts, words), drawn.modulus)
+            return estimate_once(mechanism, items, random_words), predicted
+        drawn = mechanism if mechanism.sketch.direct else mechanism.renewed(int(random_words.integers(2**63)))
+        total = residues(drawn.simulated_sum(counts, random_words), drawn.modulus)
         return drawn.decode_median(total, self.clients) if median else drawn.decode(total, self.clients), predicted
 
 

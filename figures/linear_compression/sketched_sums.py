@@ -81,7 +81,7 @@ class SketchErrorParts:
     wrapped_coordinates: int
 
 
-def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], words: WordsLike) -> SketchErrorParts:
+def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], random_words: WordsLike) -> SketchErrorParts:
     """Run clients on their vectors, chunk after chunk, and measure the error of each step.
 
     Parameters
@@ -90,7 +90,7 @@ def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], word
         The mechanism.
     chunks : iterable of array_like, each of shape (clients of the chunk, dimension)
         The vectors of all of its clients; one chunk is held at a time.
-    words : WordSource or numpy.random.Generator
+    random_words : WordSource or numpy.random.Generator
         Source of the mechanism's randomness.
 
     Raises
@@ -98,7 +98,7 @@ def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], word
     ValueError
         If the number of vectors differs from the mechanism's number of clients.
     """
-    words, inner, clients = word_source(words), mechanism.inner, mechanism.clients
+    random_words, inner, clients = word_source(random_words), mechanism.inner, mechanism.clients
     seen = clipped_vectors = clipped_sketches = 0
     whole, clipped = (np.zeros(mechanism.ball.dimension) for _ in range(2))
     sketched, kept = (np.zeros(mechanism.sketch_dimension) for _ in range(2))
@@ -107,7 +107,7 @@ def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], word
         vectors = mechanism.ball.check(chunk)
         inside = mechanism.ball.clip(vectors)
         sketches = mechanism.sketch.encode(inside)
-        steps = inner.rounded_steps(sketches, words)
+        steps = inner.rounded_steps(sketches, random_words)
         seen += len(vectors)
         clipped_vectors += mechanism.ball.clipped_count(vectors)
         clipped_sketches += inner.ball.clipped_count(sketches)
@@ -116,7 +116,7 @@ def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], word
         sketched += sketches.sum(axis=0)
         kept += inner.ball.clip(sketches).sum(axis=0)
         rounded += steps.sum(axis=0)
-        noise += inner.noise_steps(len(vectors), words).sum(axis=0)
+        noise += inner.noise_steps(len(vectors), random_words).sum(axis=0)
     if seen != clients:
         raise ValueError(f"chunks must hold the vectors of the mechanism's {clients} clients, got {seen}")
 

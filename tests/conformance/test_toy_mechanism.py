@@ -48,10 +48,10 @@ class OneBit(ScalarMechanism):
         low, high = self.interval
         return ((high - low) / self.contrast) ** 2 / 4
 
-    def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
-        words = word_source(words)
+    def encode(self, inputs: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
+        random_words = word_source(random_words)
         probabilities = 0.5 + (self._shares(inputs) - 0.5) * self.contrast
-        return (words.uniforms(probabilities.shape) < probabilities).astype(np.uint8)
+        return (random_words.uniforms(probabilities.shape) < probabilities).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         return np.array([messages.sum()], dtype=np.int64)
@@ -174,7 +174,7 @@ class HalfABit(OneBit):
 class OneSeed(OneBit):
     """Faulty mechanism that draws from its own generator."""
 
-    def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:  # noqa: ARG002 - that is what is wrong
+    def encode(self, inputs: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:  # noqa: ARG002 - that is what is wrong
         return super().encode(inputs, np.random.default_rng(0))
 
 
@@ -190,8 +190,8 @@ class LastChunk(OneBit):
 class TakesAnything(OneBit):
     """Faulty mechanism that treats NaN as the middle of the interval."""
 
-    def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
-        return super().encode(np.nan_to_num(inputs), words)
+    def encode(self, inputs: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
+        return super().encode(np.nan_to_num(inputs), random_words)
 
 
 def only_case(made: Callable[[float, tuple[float, float]], Mechanism]) -> Case:

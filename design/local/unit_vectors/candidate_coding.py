@@ -89,15 +89,15 @@ class CandidateCodingMechanism(VectorMechanism):
         """
         return float(self.message_bits)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and an index for each client, shape (clients, 2).
 
         Each client computes 2**b candidates.
         """
-        words = word_source(words)
-        directions = random_directions(self.ball, vectors, words)
-        seeds = words(len(directions))
-        indices = [self._draw(in_cap, words) for in_cap in self._in_caps(directions, seeds.tolist())]
+        random_words = word_source(random_words)
+        directions = random_directions(self.ball, vectors, random_words)
+        seeds = random_words(len(directions))
+        indices = [self._draw(in_cap, random_words) for in_cap in self._in_caps(directions, seeds.tolist())]
         return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
@@ -157,11 +157,11 @@ class CandidateCodingMechanism(VectorMechanism):
             candidates = vectors_of_seeds(seeds[part], self.ball.dimension, self.candidates)
             yield from (candidates @ directions[part, :, None].astype(np.float32))[:, :, 0].astype(float) >= self.threshold
 
-    def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
+    def _draw(self, in_cap: NDArray[np.bool_], random_words: WordSource) -> int:
         # A uniform number of 53 bits falls below a probability at least as often as that probability states.
-        outside = words.uniforms(()) < self.outside_probability(int(np.count_nonzero(in_cap)))
+        outside = random_words.uniforms(()) < self.outside_probability(int(np.count_nonzero(in_cap)))
         candidates = np.flatnonzero(~in_cap if outside else in_cap)
-        return int(candidates[words.integers(len(candidates), ())])
+        return int(candidates[random_words.integers(len(candidates), ())])
 
 
 def mean_projection(threshold: float, inside: float) -> float:

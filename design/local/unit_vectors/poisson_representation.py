@@ -149,15 +149,15 @@ class PoissonRepresentationMechanism(VectorMechanism):
         """
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a point's number for each client, shape (clients, 2).
 
         Numbers start from 0.
         """
-        words = word_source(words)
-        directions = random_directions(self.ball, vectors, words)
-        seeds = words(len(directions))
-        numbers = [self._draw(direction, seed, words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
+        random_words = word_source(random_words)
+        directions = random_directions(self.ball, vectors, random_words)
+        seeds = random_words(len(directions))
+        numbers = [self._draw(direction, seed, random_words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
         return np.column_stack([seeds, np.array(numbers, dtype=np.uint64)])
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
@@ -181,21 +181,21 @@ class PoissonRepresentationMechanism(VectorMechanism):
         point = SharedNormals(seed, self.ball.dimension, number // STREAM_POINTS).vector(number % STREAM_POINTS).astype(float)
         return np.asarray(point / np.linalg.norm(point))
 
-    def _draw(self, direction: FloatArray, seed: int, words: WordSource) -> int:
+    def _draw(self, direction: FloatArray, seed: int, random_words: WordSource) -> int:
         """Return the number of the point with the least T V**(1/alpha) / r(z), V exponential.
 
         The point wins an exponential race of the weights.
         """
         high, low = self.cap.density, self.cap.density * math.exp(-self.coded_epsilon)
         horizon = EXAMINED * high + FEW
-        times = _arrivals(horizon, words)
+        times = _arrivals(horizon, random_words)
         points = SharedNormals(seed, self.ball.dimension).vectors(0, len(times)).astype(float)
         densities = np.where(points @ direction >= self.cap.mean * np.linalg.norm(points, axis=1), high, low)
-        races = times * exponentials(words, len(times)) ** (1 / self.alpha) / densities
+        races = times * exponentials(random_words, len(times)) ** (1 / self.alpha) / densities
         chosen = int(np.argmin(races))
         best = float(races[chosen])
         # Later points that could still win the race are few, and have small probabilities. The client only counts all other points.
-        for later in TailPoints(max(horizon, float(times[0])), best * high, self.alpha).draw(words):
+        for later in TailPoints(max(horizon, float(times[0])), best * high, self.alpha).draw(random_words):
             number = len(times) + later.before
             if number >= MOST_POINTS:
                 # Point 0 then stands for these points too, which keeps the privacy.
@@ -207,21 +207,21 @@ class PoissonRepresentationMechanism(VectorMechanism):
         return chosen
 
 
-def _arrivals(horizon: float, words: WordSource) -> FloatArray:
+def _arrivals(horizon: float, random_words: WordSource) -> FloatArray:
     """Return the arrival times of a unit-rate Poisson process up to a horizon, at least one."""
     size = math.ceil(horizon + 6 * math.sqrt(horizon))
-    times = np.cumsum(exponentials(words, size))
+    times = np.cumsum(exponentials(random_words, size))
     redraws = Redraws(MOST_EXTENSIONS)
     while times[-1] <= horizon:
         redraws.another()
-        times = np.append(times, times[-1] + np.cumsum(exponentials(words, size)))
+        times = np.append(times, times[-1] + np.cumsum(exponentials(random_words, size)))
     return np.asarray(times[: max(1, np.count_nonzero(times <= horizon))])
 
 
-def exponentials(words: WordSource, count: int) -> FloatArray:
+def exponentials(random_words: WordSource, count: int) -> FloatArray:
     """Draw exponential numbers of mean 1, above 0."""
     # Half a step beyond the largest uniform number rounds to 1, where the logarithm is infinite.
-    return np.asarray(-np.log1p(-np.minimum(words.uniforms(count) + 2.0**-54, 1 - 2.0**-53)))
+    return np.asarray(-np.log1p(-np.minimum(random_words.uniforms(count) + 2.0**-54, 1 - 2.0**-53)))
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class TailPoints:
     reach: float
     alpha: float
 
-    def draw(self, words: WordSource) -> Iterator[TailPoint]:
+    def draw(self, random_words: WordSource) -> Iterator[TailPoint]:
         """Yield the points."""
         # Candidates come at the rate x = (reach / T)**alpha. A candidate is a point with probability (1 - e^-x) / x, the probability that V
         # <= x, divided by x.
@@ -270,15 +270,15 @@ class TailPoints:
         redraws = Redraws(math.ceil(MOST_REDRAWS + 20 * rest))
         while True:
             redraws.another()
-            rest -= float(exponentials(words, 1)[0])
+            rest -= float(exponentials(random_words, 1)[0])
             if rest <= 0:
                 return
             time = (self.reach**self.alpha / (rest * (self.alpha - 1))) ** (1 / (self.alpha - 1))
             level = (self.reach / time) ** self.alpha
-            chance, place = (float(number) for number in words.uniforms(2))
+            chance, place = (float(number) for number in random_words.uniforms(2))
             if chance * level >= -math.expm1(-level):
                 continue
-            before += poisson(self._others(past, time), words)
+            before += poisson(self._others(past, time), random_words)
             value = -math.log1p((place + 2.0**-54) * math.expm1(-level))
             yield TailPoint(before, time * value ** (1 / self.alpha))
             past, before = time, before + 1
@@ -298,20 +298,20 @@ class TailPoints:
         return max(0.0, last * math.exp(-at_last) - first * math.exp(-at_first) - self.reach * beyond)
 
 
-def poisson(mean: float, words: WordSource) -> int:
+def poisson(mean: float, random_words: WordSource) -> int:
     """Draw a Poisson number.
 
     The draw is exact up to floating-point rounding below a mean of 2**26, and closer than 1e-4 from there on.
     """
     if mean < TRANSFORMED_FROM:
-        count, total = 0, float(exponentials(words, 1)[0])
+        count, total = 0, float(exponentials(random_words, 1)[0])
         redraws = Redraws()
         while total <= mean:
             redraws.another()
-            count, total = count + 1, total + float(exponentials(words, 1)[0])
+            count, total = count + 1, total + float(exponentials(random_words, 1)[0])
         return count
     if mean >= NORMAL_FROM:
-        return max(0, round(mean + math.sqrt(mean) * float(words.normals(1)[0])))
+        return max(0, round(mean + math.sqrt(mean) * float(random_words.normals(1)[0])))
     # Hörmann 1993, The transformed rejection method for generating Poisson random variables, algorithm PTRS.
     b = 0.931 + 2.53 * math.sqrt(mean)
     a = -0.059 + 0.02483 * b
@@ -320,7 +320,7 @@ def poisson(mean: float, words: WordSource) -> int:
     redraws = Redraws()
     while True:
         redraws.another()
-        first, second = (float(number) for number in words.uniforms(2))
+        first, second = (float(number) for number in random_words.uniforms(2))
         u, v = first - 0.5, second + 2.0**-54
         side = 0.5 - abs(u)
         if side <= 0:

@@ -186,11 +186,11 @@ class BestCap:
         """Privacy of a message."""
         return CapPrivacy.of_cap(self.epsilon, math.log(self.probability), math.log1p(-self.probability))
 
-    def draw(self, directions: FloatArray, words: WordSource) -> FloatArray:
+    def draw(self, directions: FloatArray, random_words: WordSource) -> FloatArray:
         """Draw a message for each unit vector, shape (clients, dimension)."""
         clients = len(directions)
-        kept = words.uniforms(clients) < self.keep_probability
-        uniforms = 1 - words.uniforms(clients)
+        kept = random_words.uniforms(clients) < self.keep_probability
+        uniforms = 1 - random_words.uniforms(clients)
         if self.dimension == 1:
             return np.where(kept, 1.0, -1.0)[:, None] * directions
         # X follows from the mass of the tail beyond it, on its own side, and 1 - X**2 from that mass without cancellation.
@@ -201,7 +201,7 @@ class BestCap:
         edge = 1 / (1 + self.odds)
         rest = np.where(kept, np.minimum(rest, edge), np.where(negative, rest, np.maximum(rest, edge)))
         along = np.where(negative, -1.0, 1.0) * np.sqrt(1 - rest)
-        across = words.normals(directions.shape)
+        across = random_words.normals(directions.shape)
         _project_off(across, directions)
         lengths = np.linalg.norm(across, axis=1)
         # If the normal numbers point nearly along the vector, rounding errors keep their remainder from being orthogonal to the vector.
@@ -273,10 +273,10 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         """
         return self.ball.clip_norm**2 * (1 + self.cap.excess)
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Draw a unit vector for each vector."""
-        words = self.checked_words(words)
-        return self.cap.draw(random_directions(self.ball, vectors, words), words)
+        random_words = self.checked_words(random_words)
+        return self.cap.draw(random_directions(self.ball, vectors, random_words), random_words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact variance ``variance_bound - ||x||**2`` for each vector."""

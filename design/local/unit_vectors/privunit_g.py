@@ -108,12 +108,12 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         """Largest variance, at the ball's centre: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Return a random message per vector, without its factor ``clip_norm / m``."""
-        words = self.checked_words(words)
-        directions = random_directions(self.ball, vectors, words)
-        messages = words.normals(directions.shape)
-        shifts = self._projections(len(messages), words) - np.einsum("ij,ij->i", messages, directions)
+        random_words = self.checked_words(random_words)
+        directions = random_directions(self.ball, vectors, random_words)
+        messages = random_words.normals(directions.shape)
+        shifts = self._projections(len(messages), random_words) - np.einsum("ij,ij->i", messages, directions)
         messages += shifts[:, None] * directions
         return messages
 
@@ -156,12 +156,12 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         mean = self._projection_mean(threshold)
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean)
 
-    def _projections(self, clients: int, words: WordSource) -> FloatArray:
+    def _projections(self, clients: int, random_words: WordSource) -> FloatArray:
         """Return random <x, v> by the quantile function of each tail, from the tail's own side."""
         threshold = self.threshold
-        below = words.uniforms(clients) < self._other_probability(threshold)
+        below = random_words.uniforms(clients) < self._other_probability(threshold)
         # The mass stays above 0, where the quantile is finite.
-        uniforms = 1 - words.uniforms(clients)
+        uniforms = 1 - random_words.uniforms(clients)
         upper = np.maximum(-scipy.special.ndtri(uniforms * scipy.special.ndtr(-threshold)), threshold)
         lower = np.minimum(scipy.special.ndtri(uniforms * scipy.special.ndtr(threshold)), threshold)
         return np.asarray(np.where(below, lower, upper))

@@ -94,17 +94,17 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
         """
         return self.stated(self.cap.cap_privacy.privacy())
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
         """Draw the public seed and a unit vector for each client, shape (clients, 1 + projected)."""
-        words = self.checked_words(words)
-        directions = random_directions(self.ball, vectors, words)
+        random_words = self.checked_words(random_words)
+        directions = random_directions(self.ball, vectors, random_words)
         messages = np.empty((len(directions), 1 + self.projected))
-        messages[:, 0] = words.integers(2**SEED_BITS, len(directions))
+        messages[:, 0] = random_words.integers(2**SEED_BITS, len(directions))
         for part in client_chunks(len(directions), self._numbers):
             points = self._project(messages[part, 0].astype(np.int64).tolist(), directions[part])
             norms = np.linalg.norm(points, axis=1)
             points[norms < SHORTEST] = np.eye(1, self.projected)
-            messages[part, 1:] = self.cap.draw(points / np.where(norms < SHORTEST, 1.0, norms)[:, None], words)
+            messages[part, 1:] = self.cap.draw(points / np.where(norms < SHORTEST, 1.0, norms)[:, None], random_words)
         return messages
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:

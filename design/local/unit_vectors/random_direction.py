@@ -13,7 +13,7 @@ SHORTEST = 1e-100
 UNIT_LENGTH = 1e-9
 
 
-def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+def random_directions(ball: NormBall, vectors: ArrayLike, random_words: WordsLike) -> FloatArray:
     """Return each vector's direction or the opposite direction, at random and without bias.
 
     The expectation is the vector over the clip norm: a vector of norm r clip norms, after clipping, keeps its direction with probability (1
@@ -24,14 +24,14 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
     >>> random_directions(NormBall(dimension=2, norm=2.0), [[6.0, 8.0]], np.random.default_rng(0)).round(12).tolist()
     [[0.6, 0.8]]
     """
-    words = word_source(words)
+    random_words = word_source(random_words)
     scaled = ball.clip(vectors) / ball.clip_norm
     clients, dimension = scaled.shape
     norms = np.linalg.norm(scaled, axis=1)
     # The zero vector has no direction. Any direction serves, as both signs are equally likely.
     short = norms < SHORTEST
     scaled[short] = np.eye(1, dimension)
-    signs = np.where(words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)
+    signs = np.where(random_words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)
     return np.asarray(scaled * (signs / np.where(short, 1.0, norms))[:, None])
 
 

@@ -131,16 +131,16 @@ class RotatingSimplexMechanism(VectorMechanism):
         """
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
 
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+    def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a corner's number for each client, shape (clients, 2)."""
-        words = word_source(words)
-        directions = random_directions(self.ball, vectors, words)
+        random_words = word_source(random_words)
+        directions = random_directions(self.ball, vectors, random_words)
         clients = len(directions)
-        seeds = words(clients)
+        seeds = random_words(clients)
         near = self._near(directions, seeds)
         # A uniform number of 53 bits falls below a probability at least as often as that probability states: the error adds privacy.
-        far = words.uniforms(clients) < self._far_probability
-        places = np.where(far, words.integers(self.corners - self.closest, clients), words.integers(self.closest, clients))
+        far = random_words.uniforms(clients) < self._far_probability
+        places = np.where(far, random_words.integers(self.corners - self.closest, clients), random_words.integers(self.closest, clients))
         # The corners of the chosen kind, close or far, come before all other corners.
         order = np.argsort(near == far[:, None], axis=1, kind="stable")
         numbers = np.take_along_axis(order, places[:, None], axis=1)[:, 0]

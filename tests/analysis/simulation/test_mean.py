@@ -51,7 +51,7 @@ class Offset(VectorMechanism):
     variance_bound = 7.0
     bits_per_client = 64.0
 
-    def encode(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
+    def encode(self, vectors: np.ndarray, random_words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
         return self.ball.clip(vectors) + self.offset
 
     def aggregate(self, messages: np.ndarray) -> np.ndarray:
@@ -88,11 +88,11 @@ class WholeNumbers(SecureSumMechanism, VectorMechanism):
     def padded_dimension(self) -> int:
         return self.ball.dimension
 
-    def noisy_steps(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
+    def noisy_steps(self, vectors: np.ndarray, random_words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
         return np.rint(self.ball.clip(vectors)).astype(np.int64)
 
-    def encode(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:
-        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
+    def encode(self, vectors: np.ndarray, random_words: WordsLike) -> np.ndarray:
+        return messages_modulo(self.noisy_steps(vectors, random_words), self.modulus)
 
     def aggregate(self, messages: np.ndarray) -> np.ndarray:
         return modular_sum(messages, self.modulus)

@@ -92,9 +92,9 @@ def test_clients_are_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None
     sizes: list[int] = []
 
     class Watched(LaplaceMechanism):
-        def encode(self, values: np.ndarray, words: WordsLike) -> np.ndarray:
+        def encode(self, values: np.ndarray, random_words: WordsLike) -> np.ndarray:
             sizes.append(len(values))
-            return super().encode(values, words)
+            return super().encode(values, random_words)
 
     watched = estimate_mean(VALUES, INTERVAL, {"laplace": Watched(2.0, INTERVAL)})
     assert max(sizes) == 700

@@ -38,8 +38,8 @@ def test_a_bit_is_whether_a_uniform_number_is_below_the_probability(probability:
 
 
 @pytest.mark.parametrize("words", [seeded_words(np.random.default_rng(0)), secure_words])
-def test_bits_are_independent_and_as_frequent(words: WordSource) -> None:
-    packed = random_bits(0.3, 40_000, 11, words)
+def test_bits_are_independent_and_as_frequent(random_words: WordSource) -> None:
+    packed = random_bits(0.3, 40_000, 11, random_words)
     assert packed.shape == (40_000, 2)
     assert (packed[:, 1] < 8).all()
     bits = np.unpackbits(packed, axis=1, bitorder="little")[:, :11].astype(float)

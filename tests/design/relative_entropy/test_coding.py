@@ -82,7 +82,7 @@ def test_fresh_seeds_make_every_index_equally_likely() -> None:
 
 
 def test_secure_randomness_works_as_well() -> None:
-    assert 0 <= encode_relative_entropy([5.0], 4, seed=1, words=secure_words) < 16
+    assert 0 <= encode_relative_entropy([5.0], 4, seed=1, random_words=secure_words) < 16
 
 
 def test_bias_and_error_are_those_of_the_exact_law() -> None:
@@ -189,7 +189,7 @@ def test_layouts() -> None:
 def test_bad_arguments_of_the_encoder(arguments: dict[str, object], message: str) -> None:
     good = {"mean": [0.5], "bits": 3, "seed": 1, "sigma": 1.0, "group": 0}
     with pytest.raises(ValueError, match=message):
-        encode_relative_entropy(**good | arguments, words=secure_words)
+        encode_relative_entropy(**good | arguments, random_words=secure_words)
 
 
 def test_bad_arguments_of_the_decoder() -> None:
@@ -202,7 +202,7 @@ def test_bad_arguments_of_the_decoder() -> None:
 def test_groups_that_do_not_fit_are_refused() -> None:
     layout = GroupLayout(sizes=(2, 1), group_bits=(3, 2))
     with pytest.raises(ValueError, match=r"mean must have the shape \(3,\), got \(2,\)"):
-        encode_groups([0.0, 0.0], layout, seed=1, words=secure_words)
+        encode_groups([0.0, 0.0], layout, seed=1, random_words=secure_words)
     with pytest.raises(ValueError, match="indices must have one for each of the 2 groups, got 1"):
         decode_groups((1,), layout, seed=1)
     with pytest.raises(ValueError, match="indices must be a whole number from 0 to 3, got 4"):

@@ -90,6 +90,7 @@ def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampl
     ValueError
         If the suffix is unknown, or an argument is out of range.
     """
+    check_plot_file(path)
     numbers = shown_rounds(rounds)
     _write([subject.report(delta, number, sampling) for number in numbers], numbers.index(rounds), path)
 
@@ -117,6 +118,7 @@ def write_composition_plot(composition: Composition, delta: float, adjacency: st
     path : Path
         The file; its suffix selects the format: .svg, .pdf or .png.
     """
+    check_plot_file(path)
     _write(account_after_each_part(composition, delta=delta, adjacency=adjacency), -1, path)
 
 

@@ -161,8 +161,7 @@ class Noise:
     given : tuple of Option
         Options of `solve` beside the budget.
     solve : callable or None
-        Function that returns parameters with which all rounds keep a budget, rounded toward more privacy. None if there is nothing to
-        calibrate.
+        Function that returns parameters with which all rounds keep a budget, rounded toward more privacy; None without free parameters.
     parameters_of : callable or None
         Function that returns the parameters of a mechanism of the registry's entry; None if that mechanism lacks such parameters.
     pure : bool
@@ -170,8 +169,7 @@ class Noise:
     adjacencies : tuple of str
         Adjacencies of the accounts if these are more than the entry's; empty for the same.
     offered : callable or None
-        Function that returns the adjacencies, the usual adjacency first, if they depend on the parameters, on the sampling, or on the
-        account that must keep a budget.
+        Function that returns the adjacencies, the usual adjacency first, if they depend on parameters, sampling or a budget's account.
     """
 
     name: str
@@ -254,9 +252,8 @@ class Entry(DescribedEntry):
         Function that returns the errors that `quietbits calibrate` predicts, beside the mechanism's facts, from the task and the design
         choices.
     on_real_numbers : bool
-        Whether the guarantee is for a mechanism on real numbers, but its noise here is in floating-point numbers: their low bits reveal
-        more (Mironov 2012, *On significance of the least significant bits for differential privacy*), so the mechanism serves comparisons
-        only.
+        Whether the guarantee is for noise on real numbers, so that the mechanism serves comparisons only: the low bits of floating-point
+        noise reveal more (Mironov 2012, *On significance of the least significant bits for differential privacy*).
     in_place_of_budget : InPlaceOfBudget or None
         The parameter that a training may state in place of a budget; None for mechanisms that are built for budgets only.
     formula : str

@@ -11,6 +11,7 @@ from quietbits import design
 from quietbits.analysis.catalogue.registry import BUILT_IN, NOISE, REGISTRY, build_mechanism, entry_named
 from quietbits.analysis.conformance.mechanism_cases import Trial
 from quietbits.analysis.conformance.mechanism_suite import SecureSumSuite
+from quietbits.design.contracts.delegated import Delegated, DelegatedItems, DelegatedNumbers
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.registry import Entry
 
@@ -31,7 +32,10 @@ def concrete(kind: type[Mechanism]) -> set[type[Mechanism]]:
 def test_every_class_of_mechanisms_has_an_entry() -> None:
     for module in pkgutil.walk_packages(design.__path__, f"{design.__name__}."):
         importlib.import_module(module.name)
-    assert concrete(Mechanism) == {type(case.mechanism) for entry in REGISTRY.values() for case in cases_of(entry)}
+    mechanisms = [case.mechanism for entry in REGISTRY.values() for case in cases_of(entry)]
+    # Some mechanisms send the messages of another mechanism, which has no entry of its own; two classes are the parents of these.
+    inner = {type(mechanism.inner) for mechanism in mechanisms if isinstance(mechanism, Delegated)}
+    assert concrete(Mechanism) == {*map(type, mechanisms), *inner, DelegatedNumbers, DelegatedItems}
 
 
 def test_entries_have_the_names_that_they_are_registered_by() -> None:

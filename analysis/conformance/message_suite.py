@@ -121,7 +121,9 @@ class MessageSuite(Tried):
         # Two independent draws are equal with a probability far below 1e-12.
         assert (secure != other).any() == case.entry.private
         number: Any = 0
-        assert reason(lambda: mechanism.encode(inputs, number)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
+        assert reason(lambda: mechanism.encode(inputs, number)).startswith(
+            "random_words must be quietbits.secure_words, for releases, or a numpy"
+        )
 
     def test_real_numbers_are_released_only_by_name(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(3)

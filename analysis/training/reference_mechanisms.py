@@ -147,7 +147,7 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
         Number of bits of a level, at least 2.
     norm : float
         Largest norm of the encoded vector.
-    words
+    random_words
         Source of the rounding's random words.
     """
     levels = 2 ** (bits - 1) - 1

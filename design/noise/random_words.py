@@ -344,7 +344,7 @@ def word_source(random_words: WordsLike) -> WordSource:
     if isinstance(random_words, np.random.Generator):
         return SeededWords(random_words)
     raise ValueError(
-        "words must be quietbits.secure_words, for releases, or a numpy.random.Generator such as numpy.random.default_rng(seed), or "
+        "random_words must be quietbits.secure_words, for releases, or a numpy.random.Generator such as numpy.random.default_rng(seed), or "
         f"seeded_words of one, for experiments, got {random_words!r}"
     )
 

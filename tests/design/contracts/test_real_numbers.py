@@ -41,7 +41,7 @@ def test_words_for_experiments_are_taken_and_others_are_not() -> None:
         ):
             mechanism.encode([0.5], words)
         LaplaceMechanism(1.0, allow_real_numbers=True).encode([0.5], words)
-    with pytest.raises(ValueError, match=r"words must be quietbits.secure_words, for releases, or"):
+    with pytest.raises(ValueError, match=r"random_words must be quietbits.secure_words, for releases, or"):
         mechanism.encode([0.5], 0)  # type: ignore[arg-type]
 
 

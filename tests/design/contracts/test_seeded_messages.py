@@ -102,5 +102,5 @@ def test_secure_sums_draw_their_masks_from_either_source() -> None:
     assert first.masks.key != second.masks.key
     values = np.arange(18).reshape(6, 3)
     assert secure_sum.total([values], secure_words).tolist() == values.sum(axis=0).tolist()
-    with pytest.raises(ValueError, match=r"words must be quietbits\.secure_words, .*, got 0"):
+    with pytest.raises(ValueError, match=r"random_words must be quietbits\.secure_words, .*, got 0"):
         secure_sum.total([values], 0)  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def test_a_bit_is_whether_a_uniform_number_is_below_the_probability(probability:
     np.testing.assert_array_equal(result, [number < threshold for number in numbers])
 
 
-@pytest.mark.parametrize("words", [seeded_words(np.random.default_rng(0)), secure_words])
+@pytest.mark.parametrize("random_words", [seeded_words(np.random.default_rng(0)), secure_words])
 def test_bits_are_independent_and_as_frequent(random_words: WordSource) -> None:
     packed = random_bits(0.3, 40_000, 11, random_words)
     assert packed.shape == (40_000, 2)

@@ -353,7 +353,9 @@ def test_seeded_words_are_not_copied(copied: Callable[[SeededWords], object]) ->
     "bad", [0, None, "secure", np.random.RandomState(0), np.random.default_rng, lambda count: np.zeros(count), SecureWords]
 )
 def test_what_is_not_a_source_is_refused(bad: Any) -> None:
-    with pytest.raises(ValueError, match=r"words must be quietbits\.secure_words, for releases, or a numpy\.random\.Generator .*, got "):
+    with pytest.raises(
+        ValueError, match=r"random_words must be quietbits\.secure_words, for releases, or a numpy\.random\.Generator .*, got "
+    ):
         word_source(bad)
 
 

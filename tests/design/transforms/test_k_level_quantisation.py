@@ -62,10 +62,10 @@ def test_the_error_is_at_most_a_quarter_of_a_squared_step_for_each_coordinate() 
         ({"levels": 2**24 + 1}, "levels must be a whole number from 2 to 16777216, got 16777217"),
         ({"bound": 0.0}, "bound must be a number from 1e-105 to 1e\\+101, got 0.0"),
         ({"vectors": [math.nan]}, r"vectors must hold finite numbers only, got nan"),
-        ({"words": 0}, r"words must be quietbits\.secure_words, .*, got 0"),
+        ({"random_words": 0}, r"random_words must be quietbits\.secure_words, .*, got 0"),
     ],
 )
 def test_arguments_out_of_range_are_refused(changes: dict[str, Any], message: str) -> None:
-    arguments = {"vectors": [0.5], "levels": 3, "bound": 1.0, "words": np.random.default_rng(0)}
+    arguments = {"vectors": [0.5], "levels": 3, "bound": 1.0, "random_words": np.random.default_rng(0)}
     with pytest.raises(ValueError, match=message):
         quantise_k_levels(**(arguments | changes))

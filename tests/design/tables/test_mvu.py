@@ -332,3 +332,13 @@ def test_bad_arguments_are_named_with_what_is_needed(changes: dict[str, object],
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared below
         design_mvu(**({"epsilon": 1.0, "bits_in": 2, "bits_out": 2} | changes))
     assert message in str(caught.value)
+
+
+def test_where_letters_cost_the_most_the_average_bounds_the_largest_variance() -> None:
+    """The bound's proof has equal weights; the dual values of the average, computed on their own, prove as much."""
+    table = design_mvu(16.0, 4, 2, objective="worst")
+    dual, average = table.certificate.dual, design_mvu(16.0, 4, 2).certificate
+    assert dual is not None
+    assert dual.input_weights == (1 / 16,) * 16
+    assert table.certificate.lower_bound == pytest.approx(average.lower_bound, rel=1e-6)
+    assert 0 < (table.certificate.lower_bound or 0) < table.certificate.worst_variance

@@ -9,7 +9,7 @@ from ...solvers.accounting.privacy_loss import DominatingLoss, dominating_privac
 from ...solvers.accounting.renyi_curve import LazyRenyiCurve
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.vector_composition import LARGEST_NORM, vector_divergences
-from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account, repeated_losses
+from ..contracts.accounts import composed_loss, composed_rounds, loss_account, pure_account, renyi_account, repeated_losses
 from ..contracts.privacy import Account, Privacy
 from .lookup_table import LookupTable
 from .table_facts import realised_epsilon
@@ -57,7 +57,9 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
         return dominating_privacy_loss(table.weights, radius)
 
     def by_loss(rounds: int, delta: float) -> float | None:
-        return composed_loss(loss(), rounds * dimension, delta)
+        by_table = composed_loss(loss(), rounds * dimension, delta)
+        # Binary randomised response dominates every mechanism of its epsilon, and its losses need no grid, which rounds the table's up.
+        return by_table if by_table is None else min(by_table, composed_rounds(pure, rounds, delta))
 
     def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
         return repeated_losses(loss(), rounds * dimension, delta) if sampling is None else None

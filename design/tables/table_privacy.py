@@ -59,7 +59,7 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     def by_loss(rounds: int, delta: float) -> float | None:
         by_table = composed_loss(loss(), rounds * dimension, delta)
         # Binary randomised response dominates every mechanism of its epsilon, and its losses need no grid, which rounds the table's up.
-        return by_table if by_table is None else min(by_table, composed_rounds(pure, rounds, delta))
+        return by_table if by_table is None or rounds == 1 else min(by_table, composed_rounds(pure, rounds, delta))
 
     def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
         return repeated_losses(loss(), rounds * dimension, delta) if sampling is None else None

@@ -187,8 +187,8 @@ def certify_command(
         write_table(result.better, better)
     if json:
         searched = {"file": shown_path(output), **_gaps(result.table), "nodes": result.nodes, "seconds": result.seconds}
-        found = None if result.better is None else {"file": shown_path(better), **_gaps(result.better)}
-        say(dumps({**searched, "better": found}))
+        better_table = None if result.better is None else {"file": shown_path(better), **_gaps(result.better)}
+        say(dumps({**searched, "better": better_table}))
         return
     _print_certificate(result.table, f"written to {shown_path(output)}, after {result.nodes:,} nodes in {result.seconds:.1f} s")
     after = result.table.certificate

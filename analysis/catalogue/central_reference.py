@@ -18,7 +18,7 @@ KEPT = 256
 
 @dataclass(frozen=True, eq=False)
 class CentralReference:
-    """A mechanism of a trusted server for a task, or the reason why there is none.
+    """A mechanism of a trusted server for a task, or the reason for its absence.
 
     Attributes
     ----------

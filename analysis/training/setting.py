@@ -97,9 +97,9 @@ class ClientSampling:
     def seats(self, rounds: int, delta: float) -> int:
         """Return the number of clients that share the noise of a secure sum, some without a report.
 
-        With Poisson sampling the seats are so many that the other clients take all seats in some round with a probability of at most a
-        millionth of delta. The draw of the other clients does not depend on the client's data. Given that draw, rounds in which the client
-        gets a seat have the privacy loss of rounds without a limit, and the remaining rounds cost their probability.
+        Under Poisson sampling, the number makes it unlikely that the other clients take all seats: the probability over all rounds is at
+        most a millionth of delta. The draw of the other clients does not depend on the client's data. Given that draw, rounds in which
+        the client gets a seat have the privacy loss of rounds without a limit, and the remaining rounds cost their probability.
         """
         if self.kind != "poisson":
             return self.clients_per_round

@@ -15,7 +15,7 @@ SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
 # Allowed bits of a coordinate and of a whole message.
 FEWEST_BITS, MOST_BITS = 1e-9, 1e6
 MOST_MESSAGE_BITS = 1e15
-# Relative error up to which two numbers of bits count as equal, since one may have been computed from the other.
+# Relative difference of two numbers of bits that count as equal. One may have been computed from the other.
 SAME_BITS = 1e-9
 
 

@@ -117,7 +117,7 @@ class DistinctCount:
     def encode(self, items: ArrayLike, random_words: WordsLike) -> NDArray[np.uint8]:
         """Return clients' bits, shape (clients, buckets).
 
-        Each bit takes a word of randomness, so many clients should encode in chunks.
+        Each bit takes a word of randomness. Encode the messages of many clients in chunks.
         """
         random_words = word_source(random_words)
         held = Categories(self.categories).clip(items)

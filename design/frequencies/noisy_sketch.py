@@ -211,7 +211,7 @@ class NoisySketchSum(SketchedFrequencies):
     def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each item's sketch with noise, shape (clients, padded_dimension).
 
-        The call uses three arrays of that shape, so many clients should encode in chunks.
+        The call uses three arrays of that shape. Encode the messages of many clients in chunks.
         """
         held = self.domain.clip(items)
         noisy = self.noise_steps(len(held), random_words)

@@ -170,7 +170,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
 
-        The call uses three arrays of that shape, so many clients should encode in chunks.
+        The call uses three arrays of that shape. Encode the messages of many clients in chunks.
         """
         random_words = word_source(random_words)
         held = self.domain.clip(items)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_norm, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.composed_losses import LossPair
+from ...solvers.accounting.loss_grid import LossGrid
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_laplace_loss
 from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
@@ -20,7 +21,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.laplace_divergence import laplace_loss_grid, laplace_vector_divergences
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ...solvers.numerics.rounding import UNIT
-from ..contracts.accounts import ComposableLoss, composed_loss, loss_account, pure_account, renyi_account, repeated_losses
+from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account, repeated_losses
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MessageScore, ScalarMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_ball
@@ -163,17 +164,15 @@ def laplace_privacy(
     def sampled_curve(_: RenyiCurve, sampling: Sampling) -> RenyiCurve:
         return RenyiCurve(np.array([math.inf]), np.array([amplified_epsilon(epsilon, sampling.share)]))
 
-    def unsampled_loss() -> ComposableLoss:
-        step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
-        loss: ComposableLoss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
-        return loss
+    def unsampled_loss() -> LossGrid:
+        steps = USUAL_LOSSES if shares == 1 else max(FEWEST_LOSSES, math.ceil(epsilon / shares / LOSS_STEP))
+        return laplace_loss_grid(epsilon / shares, steps)
 
     def by_loss(rounds: int, delta: float) -> float | None:
         if rounds * shares == 1:
             # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; the masses are rounded upward.
             return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
-        steps = USUAL_LOSSES if shares == 1 else max(FEWEST_LOSSES, math.ceil(epsilon / shares / LOSS_STEP))
-        return composed_loss(laplace_loss_grid(epsilon / shares, steps), rounds * shares, delta)
+        return composed_loss(unsampled_loss(), rounds * shares, delta)
 
     def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
         return composed_loss(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta) if shares == 1 else None

@@ -348,7 +348,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return noisy levels, from 0 to levels - 1 + trials, shape (clients, padded_dimension).
 
-        The call uses two arrays of that shape, so many clients should encode in chunks.
+        The call uses two arrays of that shape. Encode the messages of many clients in chunks.
         """
         return self._noisy(self.ball.check(vectors), word_source(random_words), np.dtype(np.int64))
 

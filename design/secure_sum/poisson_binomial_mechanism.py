@@ -329,7 +329,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
 
-        The call uses five arrays of that shape, so many clients should encode in chunks.
+        The call uses five arrays of that shape. Encode the messages of many clients in chunks.
         """
         random_words = word_source(random_words)
         coefficients = self._represent(vectors).coefficients

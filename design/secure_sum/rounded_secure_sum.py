@@ -205,7 +205,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return the sum of `rounded_steps` and `noise_steps`.
 
-        The call uses two arrays of the padded shape, so many clients should encode in chunks.
+        The call uses two arrays of the padded shape. Encode the messages of many clients in chunks.
         """
         return self._noisy(self.ball.check(vectors), word_source(random_words), np.int64)
 

@@ -19,10 +19,11 @@ from .certificate import objective_value, table_variance, with_letters_proof
 from .lookup_table import LettersProof, LookupTable
 from .mvu import table_with_letters, with_certified_bound
 
-# A table on the way counts as better if its objective is lower by this share: exact tables give up less to their rounding.
+# Smallest share by which the objective of a better table must be lower. Rounding to an exact table costs less.
 LEAST_IMPROVEMENT = 1e-6
-# Share of the objective that the rounding of a table costs, at most, in most cases.
+# Allowance for the rounding of an exact table, as a share of its objective. A table whose rounding costs more ends with a larger gap.
 ROUNDING_COST = 1e-8
+# Longest search, in seconds.
 LONGEST_SEARCH = 30 * 24 * 3600
 
 

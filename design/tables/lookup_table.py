@@ -136,7 +136,7 @@ class Certificate(Shown):
         The proof of `lower_bound`.
     letters_lower_bound : float or None
         Lower bound on the objective of every unbiased table with this privacy and as many letters; errs downward. It is the largest of
-        `lower_bound`, the bound of `letters_proof`, and the closed form for tables of one bit; None if there is none of these.
+        `lower_bound`, the bound of `letters_proof`, and the closed form for tables of one bit; None without any of them.
     letters_gap : float or None
         (objective - letters_lower_bound) / objective.
     letters_proof : LettersProof or None

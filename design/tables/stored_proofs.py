@@ -1,8 +1,7 @@
 """Proofs for a number of letters that come with the package, because a search for them takes minutes.
 
 A proof is about all tables of a task, so that every new design of the task gets it. The command
-``python -m quietbits.design.tables.stored_proofs FILE``
-stores the proof of a table that `quietbits certify` has written.
+``python -m quietbits.design.tables.stored_proofs FILE`` stores the proof of a table that `quietbits certify` has written.
 """
 
 import gzip
@@ -12,6 +11,7 @@ from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
 
+from .certificate import with_letters_proof
 from .lookup_table import LettersProof, LookupTable
 
 FOLDER = "proofs"
@@ -35,8 +35,6 @@ def store_proof(table: LookupTable, folder: Path) -> Path:
     ValueError
         If the table has no proof, is another task's, or the rounded proof does not prove its target.
     """
-    from .certificate import with_letters_proof
-
     proof = table.certificate.letters_proof
     if proof is None or table.metric is not None or table.certificate.objective != "mean":
         raise ValueError(f"table must be one of local privacy and the mean variance with a letters_proof, got {table.summary}")

@@ -20,6 +20,7 @@ import scipy
 from ...arrays import FloatArray
 from ..numerics.rounding import UNIT
 from .exact_privacy_loss import SMALLEST_REACH, ExactPrivacyLoss, loss_reach
+from .loss_grid import LossGrid
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -66,16 +67,18 @@ def losses_of_masses(losses: FloatArray, masses: FloatArray, certain: float = 0.
     return ExactPrivacyLoss(np.log(masses[some]), losses[some], certain, 0.0)
 
 
-def losses_of_distribution(distribution: "PrivacyLossDistribution", missed: float) -> LossPair:
-    """Return the losses of dp-accounting's distribution.
+def losses_of_distribution(distribution: "PrivacyLossDistribution | LossGrid", missed: float) -> LossPair:
+    """Return the losses of dp-accounting's distribution, or of a grid, whose losses are the same in both directions.
 
     Parameters
     ----------
-    distribution : PrivacyLossDistribution
+    distribution : PrivacyLossDistribution or LossGrid
         The distribution, rounded upward.
     missed : float
         Mass that the distribution may have missed by rounding, which counts as certain failure.
     """
+    if isinstance(distribution, LossGrid):
+        return LossPair(losses_of_masses(distribution.losses(), distribution.masses, distribution.certain + missed))
     # dp-accounting has no public access to the masses.
     directions = [distribution._pmf_remove.to_dense_pmf(), distribution._pmf_add.to_dense_pmf()]
     forth, back = (

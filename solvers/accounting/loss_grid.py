@@ -58,7 +58,7 @@ class LossGrid:
     def get_delta_for_epsilon(self, epsilon: float) -> float:
         """Return the hockey-stick divergence."""
         above = max(math.floor(epsilon / self.interval) + 1 - self.first, 0)
-        losses = self._losses(above)
+        losses = self.losses(above)
         return self.certain + float(self.masses[above:] @ -np.expm1(np.minimum(epsilon - losses, 0.0)))
 
     def get_epsilon_for_delta(self, delta: float) -> float:
@@ -81,16 +81,17 @@ class LossGrid:
         above = max(high - self.first, 0)
         masses = self.masses[above:]
         # Between grid points the divergence is linear in e^epsilon.
-        weighed = float(masses @ np.exp(high * self.interval - self._losses(above)))
+        weighed = float(masses @ np.exp(high * self.interval - self.losses(above)))
         return min(high * self.interval + math.log((self.certain + float(masses.sum()) - delta) / weighed), high * self.interval)
 
-    def _losses(self, start: int = 0) -> FloatArray:
+    def losses(self, start: int = 0) -> FloatArray:
+        """Return the losses of the masses from a place on."""
         return self.interval * np.arange(self.first + start, self.first + len(self.masses), dtype=float)
 
     def _ends(self, times: int) -> tuple[int, int]:
         """Return the ends of the sum's grid, in intervals."""
         lowest, highest = times * self.first, times * (self.first + len(self.masses) - 1)
-        losses = self._losses()
+        losses = self.losses()
         spread = math.sqrt(times * float(self.masses @ losses**2))
         if spread == 0:
             return lowest, highest

@@ -122,7 +122,7 @@ def test_weights_are_strings_that_readers_with_doubles_keep() -> None:
     document = table_document(TABLES[2])
     assert [[int(weight) for weight in row] for row in document["weights"]] == TABLES[2].weights.tolist()
     assert all(isinstance(weight, str) for row in document["weights"] for weight in row)
-    # As doubles, most weights would be others.
+    # Doubles cannot hold most of the weights.
     assert np.mean(TABLES[2].weights.astype(float).astype(object) == TABLES[2].weights.astype(object)) < 0.5
 
 

@@ -93,7 +93,7 @@ def test_certain_failures_of_either_step_count() -> None:
 def test_epsilon_of_two_steps_without_a_bound_is_infinite() -> None:
     assert doubled_epsilon(lambda _: math.inf, 1e-3) == math.inf
     assert doubled_epsilon(lambda delta: 800.0 if delta > 0 else math.inf, 1e-3) == math.inf
-    # Where the failure probability of a step does not settle, twice the pure epsilon is left.
+    # Some failure probabilities do not settle; the bound is then twice the pure epsilon.
     assert doubled_epsilon(lambda delta: 5.0 if delta == 0 else 6.0, 1e-3) == 10.0
 
 

@@ -25,8 +25,8 @@ def test_a_composition_is_the_direct_convolution(first: int, certain: float, tim
     for places in product(range(len(masses)), repeat=times):
         loss = sum(first + place for place in places)
         expected[loss] = expected.get(loss, 0.0) + math.prod(masses[place] for place in places)
-    found = {composed.first + place: mass for place, mass in enumerate(composed.masses.tolist())}
-    assert all(found.get(loss, 0.0) == pytest.approx(mass, abs=1e-15) for loss, mass in expected.items())
+    computed = {composed.first + place: mass for place, mass in enumerate(composed.masses.tolist())}
+    assert all(computed.get(loss, 0.0) == pytest.approx(mass, abs=1e-15) for loss, mass in expected.items())
     assert composed.certain == pytest.approx(1 - (1 - certain) ** times, abs=2e-15)
     assert composed.certain >= -math.expm1(times * math.log1p(-certain))
     for epsilon in (0.0, 0.1, 0.9, 1.0, 3.05, 40.0):

@@ -56,7 +56,8 @@ def test_every_number_of_others_up_to_half_is_in_one_cell(others: int, trials: i
 
 
 def test_more_coins_never_hide_less() -> None:
-    # Where convolutions of all coins are too many, fewer coins in more cells count: at least as much noise as with fewer clients.
+    # The program cannot convolve all coins of many clients. It counts fewer coins in more cells, whose noise is at
+    # least that of fewer clients.
     def noise(others: int) -> int:
         counted, cells = module._lower_cells(others, 1, 0.2)
         return min(counted - high + low for low, high in cells)

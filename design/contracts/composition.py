@@ -226,11 +226,13 @@ class _Rounds:
         return sorted((account for account in epsilons if math.isfinite(epsilons[account])), key=epsilons.__getitem__)
 
     def losses(self, losses: Losses, delta: float, times: int) -> LossPair | None:
-        """Return the losses of all rounds for the target adjacency."""
+        """Return the losses of all rounds for the target adjacency; None if they are unknown or too expensive."""
         pair = losses(delta, self.rounds * times, self.sampling)
-        if pair is None or self.source == self.target:
-            return pair
-        return doubled_losses(pair)
+        if pair is not None and self.source != self.target:
+            return doubled_losses(pair)
+        # A client that joins or leaves does so in all parts. A client that is replaced has other inputs in each part, so that the losses of
+        # one part may go in one direction and those of another part in the other: losses that differ between directions say too little.
+        return None if pair is not None and pair.back is not None and self.target == REPLACE else pair
 
 
 def _check_unsampled(sampling: Sampling | None) -> None:

@@ -75,6 +75,8 @@ class NearGaussianNoise:
         Whether the bound holds only for two vectors of the same client, because the same random numbers round both, or because of the
         coordinates in which they differ. In a sample of a fixed size, another client's vector may replace the client's, so such noise is
         amplified round by round.
+    multiplier : float or None
+        Noise multiplier if the noise is Gaussian itself, whose privacy losses are known; None otherwise.
     """
 
     epsilon: "Callable[[float, int, GaussianEpsilon | None], float | None]"

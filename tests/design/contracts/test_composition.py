@@ -25,6 +25,7 @@ from quietbits.design.shuffled.shuffled_privacy import shuffled_privacy
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_privacy import table_privacy
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.composed_losses import LossPair, losses_of_masses
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
@@ -329,3 +330,28 @@ def test_sampled_losses_that_are_too_expensive_are_replaced_by_epsilon() -> None
     composed = compose([(privacy, rounds, sampling), (laplace_privacy(0.2, adjacency=ADD), 1, None)]).report(DELTA)
     own = privacy.epsilon(DELTA, ADD, rounds, sampling)
     assert own < composed.account("pld").bound.epsilon < own + 0.25
+
+
+def uneven_privacy(first: np.ndarray, second: np.ndarray) -> Privacy:
+    """Return the account of a mechanism with two laws, whose losses differ between the directions; any client may have either input."""
+    pairs = [(first, second), (second, first)]
+    forth, back = (losses_of_masses(np.log(mass / other), mass) for mass, other in pairs)
+
+    def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        assert (rounds, sampling) == (1, None)
+        if delta == 0:
+            return EpsilonBound.nothing("a delta is needed")
+        return EpsilonBound(max(forth.epsilon(delta), back.epsilon(delta)))
+
+    account = Account("pld", REPLACE, bound, losses=lambda *_: LossPair(forth, back))
+    return Privacy("local", (account,))
+
+
+@pytest.mark.parametrize("delta", [0.02, 0.1, 0.3])
+def test_a_client_may_take_another_direction_in_each_part(delta: float) -> None:
+    """Under replace-one adjacency the inputs of the parts are independent: one part may go forth where the other goes back."""
+    first, second = np.array([0.6, 0.4 - 1e-3, 1e-3]), np.array([0.2, 0.5, 0.3])
+    epsilon = compose([(uneven_privacy(first, second), 1, None), (uneven_privacy(first, second), 1, None)]).epsilon(delta, REPLACE)
+    for one, other in itertools.product(((first, second), (second, first)), repeat=2):
+        masses, others = np.outer(one[0], other[0]).ravel(), np.outer(one[1], other[1]).ravel()
+        assert np.maximum(masses - math.exp(epsilon) * others, 0).sum() <= delta * (1 + 1e-9)

@@ -39,9 +39,9 @@ class CentralNoise(VectorMechanism):
 
     The first coordinates of a message are the client's whole numbers, with `largest_coordinate` added so that none is negative. The last
     four are random words: their sums over all clients, modulo 2**64, are the key of the server's random numbers (`KeyedWords`), with which
-    `decode` draws the noise. So `encode` takes all randomness,
-    and decoding a sum twice gives the same estimate. A server of its own draws the noise itself, and clients need not send the words:
-    `bits_per_client` does not count them. `decode` refuses a sum over another number of clients.
+    `decode` draws the noise. So `encode` takes all randomness, and decoding a sum twice gives the same estimate. In a deployment the server
+    draws the noise itself, and clients need not send the words: `bits_per_client` does not count them. `decode` refuses a sum over another
+    number of clients.
 
     A frozen dataclass that derives from this class has the fields below, and defines rounding, noise and privacy.
 

@@ -22,6 +22,7 @@ from .norm_ball import NormBall
 from .privacy import Privacy
 
 if TYPE_CHECKING:
+    from ..deployment.client_program import ClientProgram
     from ..noise.random_words import WordsLike
 
 # Rounding error that computed frequencies may have.
@@ -193,6 +194,20 @@ class Mechanism(ShownFields, ABC):
 
         `combine` adds up the aggregates of chunks of clients.
         """
+
+    def client_program(self) -> "ClientProgram":
+        """Return what a client computes in other languages, for `quietbits deploy`.
+
+        Messages have the same law as those of `encode`, from other words. Raises ``InfeasibleError`` without such a program.
+        """
+        raise InfeasibleError(f"mechanism must have clients in other languages, got {type(self).__name__}, which has none")
+
+    def standard_error(self, aggregate: NDArray[Any], clients: int) -> float:  # noqa: ARG002
+        """Return the standard error of the estimate, in L2 distances, from the aggregate alone.
+
+        The default is the bound that holds for all inputs.
+        """
+        return math.sqrt(self.error().of_mean(clients))
 
     def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
         """Return the bits of each message, which vary only if `bits_per_client` is a mean."""

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...arrays import FloatArray, IntegerArray
 from ...solvers.decoders.simplex_projection import project_onto_simplex
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ..contracts.mechanism import FrequencyEstimate, check_frequencies
+from ..deployment.client_program import probability_word
 from .squared_scores import OfCounts, SignLaw, SupportLaw, calibrating_levels, likely_shift
 from .support import SupportMechanism
 
@@ -122,6 +124,15 @@ class BlockMechanism(SupportMechanism):
     @abstractmethod
     def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
         """Return the number of messages of each block, shape (blocks,)."""
+
+    def lie_word(self) -> int:
+        """Return the word below which a deployed client lies, and its probability is rounded up."""
+        every, inside = self.blocks * self.block_outputs, self.set_outputs
+        return probability_word(lambda odds: every / ((odds - 1) * inside + every), self.epsilon, up=True)
+
+    def likelihood_ratio(self, lie: int) -> Fraction:
+        """Return the ratio of the probabilities of an output of the set and of any other output, for a word below which clients lie."""
+        return 1 + Fraction(2**64 - lie, lie) * Fraction(self.blocks * self.block_outputs, self.set_outputs)
 
     def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the share of clients of each block with items; shares are at least 0 and sum to 1.

@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray, IntegerArray, check_unmasked
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
+from ..deployment.client_program import ClientProgram, bits_below, fields_below
+from ..deployment.clients.items import hadamard_output, recursive_hadamard_symbol
 from ..local.message_checks import checked_messages
 from ..noise.random_words import WordsLike, word_source
 from .blocks import BlockMechanism
@@ -87,6 +89,14 @@ class HadamardResponse(BlockMechanism):
         # Flipping a bit of the row maps the half where its entries are -1 to the other half.
         outputs ^= np.where(hadamard_entries(rows, outputs) < 0, rows & -rows, 0)
         return np.where(lying, anything, self.block_of(held) * self.block_outputs + outputs)
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: an output of the item's half of its block, or any output."""
+        lie, outputs = self.lie_word(), self.blocks * self.block_outputs
+        constants = {"lie": lie, "block_items": self.block_items, "block_outputs": self.block_outputs, "outputs": outputs}
+        return ClientProgram(
+            hadamard_output, constants, bits_below(outputs), valid=fields_below(outputs), likelihood_ratio=self.likelihood_ratio(lie)
+        )
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
         """Return the number of messages with each output."""
@@ -208,6 +218,19 @@ class RecursiveHadamardResponse(BlockMechanism):
         lying = random_words.uniforms(held.shape) < self.lie_probability
         anything = random_words.integers(2 * self.blocks, held.shape)
         return np.column_stack([rows, np.where(lying, anything, self._symbols(rows, held))])
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: the block and the sign of a public row, or any symbol."""
+        lie, symbols = self.lie_word(), 2 * self.blocks
+        return ClientProgram(
+            recursive_hadamard_symbol,
+            {"lie": lie, "block_items": self.block_items, "rows": self.rows, "symbols": symbols},
+            bits_below(symbols),
+            valid=fields_below(symbols),
+            messages=lambda fields, public: np.column_stack([(public[:, 0] % np.uint64(self.rows)).astype(np.int64), fields[:, 0]]),
+            public_words=1,
+            likelihood_ratio=self.likelihood_ratio(lie),
+        )
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
         """Return the number of messages of each block, row and sign, shape (blocks * rows * 2,)."""

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CATEGORIES, MOST_CLIENTS, check_integer
 from ...arrays import FloatArray, IntegerArray
+from ..deployment.client_program import ClientProgram, bits_below, fields_below
+from ..deployment.clients.items import projective_point
 from ..local.message_checks import checked_messages
 from ..noise.random_words import WordsLike, word_source
 from .blocks import BlockMechanism
@@ -156,6 +158,16 @@ class ProjectiveSpace:
     def _last_digits(self, points: IntegerArray) -> IntegerArray:
         return np.searchsorted(self._starts[1:], points, side="right")
 
+    def client_constants(self) -> dict[str, int | tuple[int, ...]]:
+        """Return the constants with which a deployed client numbers points."""
+        return {
+            "prime": self.prime,
+            "digits": self.length,
+            "starts": tuple(self._starts.tolist()),
+            "powers": tuple(self._powers.tolist()),
+            "inverses": tuple(self._inverses.tolist()),
+        }
+
     @cached_property
     def _powers(self) -> IntegerArray:
         return np.array([self.prime**digit for digit in range(self.length)], dtype=np.int64)
@@ -245,6 +257,18 @@ class ProjectiveGeometryResponse(BlockMechanism):
         truth = self.space.on_hyperplanes(self.place_of(held[honest]), ranks[honest])
         outputs[honest] = self.block_of(held[honest]) * self.block_outputs + truth
         return outputs
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: a point of the item's hyperplane, or any point."""
+        lie, outputs = self.lie_word(), self.blocks * self.block_outputs
+        sizes = {"block_items": self.block_items, "block_outputs": self.block_outputs, "outputs": outputs, "set_outputs": self.set_outputs}
+        return ClientProgram(
+            projective_point,
+            {"lie": lie, **sizes, **self.space.client_constants()},
+            bits_below(outputs),
+            valid=fields_below(outputs),
+            likelihood_ratio=self.likelihood_ratio(lie),
+        )
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
         """Return the number of messages with each output."""

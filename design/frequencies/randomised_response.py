@@ -5,6 +5,7 @@ Warner 1965, *Randomized response*; Kairouz, Bonawitz, Ramage 2016, *Discrete di
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,8 @@ from ...arguments import MOST_ITEMS
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.options import parameter
+from ..deployment.client_program import ClientProgram, bits_below, fields_below, probability_word
+from ..deployment.clients.items import randomised_item
 from ..noise.random_words import WordsLike, word_source
 from .support import SupportCounts
 
@@ -66,6 +69,18 @@ class FrequencyRandomisedResponse(SupportCounts):
         # item.
         others = random_words.integers(self.categories, held.shape)
         return np.where(random_words.uniforms(held.shape) < self._truth - self._lie, held, others)
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: keep the item, or draw any item."""
+        items = self.categories
+        kept = probability_word(lambda odds: (odds - 1) / (odds + items - 1), self.epsilon, up=False)
+        return ClientProgram(
+            randomised_item,
+            {"kept": kept, "categories": items},
+            bits_below(items),
+            valid=fields_below(items),
+            likelihood_ratio=1 + Fraction(items * kept, 2**64 - kept),
+        )
 
     def aggregate(self, messages: IntegerArray) -> FloatArray:
         """Return the number of messages of each item, shape (categories,)."""

@@ -7,6 +7,7 @@ Li, Qiao 2016, *Mutual information optimally local private discrete distribution
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray, distinct
+from ...errors import InfeasibleError
 from ...solvers.numerics.rounding import SHORT_SLACK
+from ..deployment.client_program import ClientProgram, bits_below, probability_word
+from ..deployment.clients.items import subset_rank
 from ..local.message_checks import checked_messages
 from ..noise.packed_bits import PackedBits, bits_at, packed_bytes, random_bits, set_bits, sum_of_bits
 from ..noise.random_words import WordsLike, WordSource, word_source
@@ -105,6 +109,51 @@ class SubsetSelection(SupportCounts):
         draw = listed_subsets if self.is_listed else packed_subsets
         return draw(held, included, self.subset_size, self.categories, random_words)
 
+    def client_program(self) -> ClientProgram:
+        """Return the program: a subset, numbered among all subsets of its size."""
+        items, size = self.categories, self.subset_size
+        if items > COUNTED_ITEMS:
+            raise InfeasibleError(f"categories must be at most {COUNTED_ITEMS} for clients that number subsets, got {items}")
+        denial = probability_word(lambda odds: (items - size) / (size * odds + items - size), self.epsilon, up=True)
+        bits = bits_below(math.comb(items, size))
+        # A factor of up to 12 bits is divided out again, but the sum of the carried digits must fit.
+        limbs = bits // 32 + 1
+        first = math.comb(items - 1, size)
+        last = np.array([int(bit) for bit in f"{math.comb(items, size) - 1:0{bits}b}"])
+        return ClientProgram(
+            subset_rank,
+            {
+                "denial": denial,
+                "categories": items,
+                "subset_size": size,
+                "limbs": limbs,
+                "rank_bits": bits,
+                "first_binomial": tuple(first >> 32 * limb & 0xFFFFFFFF for limb in range(limbs)),
+            },
+            1,
+            fields=bits,
+            valid=lambda fields: _at_most(fields, last),
+            messages=lambda fields, _: self._of_ranks(fields),
+            likelihood_ratio=Fraction(2**64 - denial, denial) * Fraction(items - size, size),
+        )
+
+    def _of_ranks(self, bits: IntegerArray) -> NDArray[Any]:
+        """Return the subsets of given numbers, in the form of `encode`'s messages."""
+        members = np.zeros((len(bits), self.categories), dtype=np.uint8)
+        first = math.comb(self.categories - 1, self.subset_size)
+        for row, own in zip(members, bits, strict=True):
+            rank, binomial, wanted = int("".join(map(str, own.tolist())), 2), first, self.subset_size
+            for place in range(self.categories - 1, -1, -1):
+                if rank >= binomial and wanted > 0:
+                    row[place] = 1
+                    rank -= binomial
+                    binomial, wanted = binomial * wanted // place if place else 0, wanted - 1
+                elif place:
+                    binomial = binomial * max(place - wanted, 0) // place
+        if self.is_listed:
+            return np.nonzero(members)[1].reshape(len(bits), self.subset_size).astype(np.int32)
+        return np.packbits(members, axis=1, bitorder="little")
+
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
         """Return the number of subsets with each item, shape (categories,)."""
         if self.is_listed:
@@ -121,6 +170,13 @@ class SubsetSelection(SupportCounts):
     def _weight(self) -> float:
         """The weight ``(w E + k - w) / E``."""
         return self.subset_size + math.exp(-self.epsilon) * (self.categories - self.subset_size)
+
+
+def _at_most(bits: IntegerArray, largest: IntegerArray) -> NDArray[np.bool_]:
+    """Return whether each row of bits is a number that is at most another one."""
+    differs = bits != largest
+    first = np.argmax(differs, axis=1)
+    return np.asarray(~differs.any(axis=1) | (bits[np.arange(len(bits)), first] < largest[first]))
 
 
 def subset_selection(epsilon: float, categories: int) -> SubsetSelection:

@@ -5,12 +5,15 @@ Wang, Blocki, Li, Jha 2017, *Locally differentially private protocols for freque
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import IntegerArray
 from ...solvers.numerics.rounding import SHORT_SLACK
+from ..deployment.client_program import ClientProgram, probability_word
+from ..deployment.clients.items import unary_bits
 from ..local.message_checks import checked_messages
 from ..noise.packed_bits import PackedBits, bits_at, packed_bytes, random_bits, set_bits, sum_of_bits
 from ..noise.random_words import WordsLike, word_source
@@ -66,6 +69,18 @@ class UnaryEncoding(SupportCounts):
         packed = random_bits(min(0.5, self.other_support * (1 + SHORT_SLACK)), len(held), self.categories, random_words)
         set_bits(packed, held, random_words.integers(2, held.shape) == 1)
         return packed
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: one coin for each item."""
+        other = min(probability_word(lambda odds: 1 / (odds + 1), self.epsilon, up=True), 2**63)
+        return ClientProgram(
+            unary_bits,
+            {"other": other, "categories": self.categories},
+            1,
+            fields=self.categories,
+            messages=lambda fields, _: np.packbits(fields.astype(np.uint8), axis=1, bitorder="little"),
+            likelihood_ratio=Fraction(2**64 - other, other),
+        )
 
     def aggregate(self, messages: PackedBits) -> IntegerArray:
         """Return the number of clients with a 1 for each item, shape (categories,)."""

@@ -11,6 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
 from ...arrays import FloatArray
+from ...errors import InfeasibleError
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import ScalarMechanism, VectorMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
+from ..deployment.client_program import ClientProgram, fields_below, probability_word
+from ..deployment.clients.signs import sign_of_coordinate, sign_of_direction, sign_of_number, sign_of_transform
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.dithering import finite_values
 from .message_checks import checked_messages
@@ -88,6 +92,18 @@ class CLDPMechanism(ScalarMechanism):
         signed = self._signed(values)
         return (random_words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
 
+    def client_program(self) -> ClientProgram:
+        """Return the program: round to an end of the interval, and perhaps tell the other end."""
+        low, high = self.interval
+        flip = flip_word(self.epsilon)
+        constants = {"low": low, "high": high, "width": high - low, "flip": flip}
+        return ClientProgram(sign_of_number, constants, 1, likelihood_ratio=flip_ratio(flip))
+
+    def standard_error(self, aggregate: NDArray[Any], clients: int) -> float:
+        """Return the standard error from the share of bits that are 1."""
+        share = int(aggregate[0]) / clients
+        return 2 * self._half_width / self._contrast * math.sqrt(share * (1 - share) / max(1, clients - 1))
+
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of bits that are 1, shape (1,)."""
         return np.array([np.count_nonzero(messages)], dtype=np.int64)
@@ -114,6 +130,16 @@ class CLDPMechanism(ScalarMechanism):
     def _signed(self, values: ArrayLike) -> FloatArray:
         low, high = self.interval
         return np.clip((finite_values("values", values) - low) / (high - low) * 2 - 1, -1.0, 1.0)
+
+
+def flip_word(epsilon: float) -> int:
+    """Return the word below which a deployed client flips its bit, with probability 1 / (exp(epsilon) + 1), rounded up."""
+    return probability_word(lambda odds: 1 / (odds + 1), epsilon, up=True)
+
+
+def flip_ratio(flip: int) -> Fraction:
+    """Return the ratio of the probabilities that a bit is kept and that it is flipped."""
+    return Fraction(2**64 - flip, flip)
 
 
 @dataclass(frozen=True)
@@ -196,6 +222,24 @@ class SampledSignMechanism(VectorMechanism):
         flips = random_words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
+    def client_program(self) -> ClientProgram:
+        """Return the program: an index, and the sign there, which is perhaps flipped."""
+        if self.draws > 1:
+            raise InfeasibleError(f"draws must be 1 for clients in other languages, got {self.draws}")
+        flip = flip_word(self.realised_epsilon)
+        client, constants = self._client()
+        return ClientProgram(
+            client,
+            {"dimension": self.ball.dimension, "clip_norm": self.ball.clip_norm, **constants, "flip": flip},
+            index_bits(self.indices),
+            valid=fields_below(2 * self.indices),
+            likelihood_ratio=flip_ratio(flip),
+        )
+
+    @abstractmethod
+    def _client(self) -> tuple[Callable[..., None], dict[str, int]]:
+        """Return the deployed client and its constants beside those that all have."""
+
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of all draws: counts of each index with bits 0 and 1.
 
@@ -251,6 +295,9 @@ class CLDPLinfMechanism(SampledSignMechanism):
     def message_norm(self) -> float:
         """L2 norm of a decoded draw, ``dimension * clip_norm / tanh(realised_epsilon / 2)``."""
         return self.ball.dimension * self.ball.clip_norm / self._contrast
+
+    def _client(self) -> tuple[Callable[..., None], dict[str, int]]:
+        return sign_of_coordinate, {}
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
         return np.asarray(vectors[np.arange(len(vectors)), indices])
@@ -379,6 +426,9 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         flips = random_words.uniforms(indices.shape) >= kept
         return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
 
+    def _client(self) -> tuple[Callable[..., None], dict[str, int]]:
+        return sign_of_direction, {}
+
     @property
     def _contrast(self) -> float:
         return math.tanh(self._draw_epsilon / 2)
@@ -429,6 +479,9 @@ class CLDPL1Mechanism(SampledSignMechanism):
         All coordinates of the decoded draw have the same size.
         """
         return math.sqrt(self.ball.dimension) * self.ball.clip_norm / self._contrast
+
+    def _client(self) -> tuple[Callable[..., None], dict[str, int]]:
+        return sign_of_transform, {"indices": self.indices}
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
         clients, dimension = vectors.shape

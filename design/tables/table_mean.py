@@ -1,5 +1,6 @@
 """Mean estimation with a lookup table."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from ...arrays import FloatArray
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
+from ..deployment.client_program import ClientProgram
+from ..deployment.clients.tables import letter_of_number, letter_of_number_in_constant_time
 from ..noise.random_words import WordsLike
 from ..transforms.dithering import finite_values, grid_position
 from .lookup_table import LetterArray, LookupTable
@@ -86,6 +89,22 @@ class TableMeanMechanism(ScalarMechanism):
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratios = np.nan_to_num(np.log(rows[0]) - np.log(rows[1]), nan=0.0)
         return lambda letters: np.asarray(log_ratios[letters])
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: dither the value, and draw a letter of its row."""
+        rows, letters = self.table.weights.shape
+        low, high = self.interval
+        size = {"letters": letters, "shift": 64 - (self.table.total.bit_length() - 1)}
+        drawn = {"cumulative": tuple(np.cumsum(self.table.weights, axis=1).ravel().tolist())}
+        position = {"low": low, "high": high, "width": high - low, "steps": float(rows - 1)}
+        constant_time = ClientProgram(letter_of_number_in_constant_time, {**position, "rows": rows, **size, **drawn}, self.table.bits_out)
+        return ClientProgram(letter_of_number, {**position, **size, **drawn}, self.table.bits_out, constant_time=constant_time)
+
+    def standard_error(self, aggregate: NDArray[Any], clients: int) -> float:
+        """Return the standard error from the sample variance of the letters' numbers."""
+        mean = self.decode(aggregate, clients)
+        square = float(aggregate @ (self.table.letters - mean) ** 2)
+        return math.sqrt(square / max(1, clients - 1) / clients)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of messages with each letter, shape (2**bits_out,)."""

@@ -1,0 +1,1 @@
+"""Deployed clients in other languages, translated from `quietbits.design.deployment.clients`."""

@@ -47,9 +47,7 @@ class GivenWords:
         return int(self._words[self.used - 1])
 
 
-def client_fields(
-    program: ClientProgram, inputs: Any, source: SourceOfWords | GivenWords, public: WordArray
-) -> IntegerArray:
+def client_fields(program: ClientProgram, inputs: Any, source: SourceOfWords | GivenWords, public: WordArray) -> IntegerArray:
     """Return the fields of each client's message, shape (clients, fields), by the program itself.
 
     Parameters

@@ -44,8 +44,20 @@ def recursive_hadamard_symbol(
 
 
 def projective_point(
-    item: Word, words: Source, fields: Fields, *, lie: Word, block_items: Word, block_outputs: Word, outputs: Word, set_outputs: Word,
-    prime: Word, digits: Count, starts: Words, powers: Words, inverses: Words,
+    item: Word,
+    words: Source,
+    fields: Fields,
+    *,
+    lie: Word,
+    block_items: Word,
+    block_outputs: Word,
+    outputs: Word,
+    set_outputs: Word,
+    prime: Word,
+    digits: Count,
+    starts: Words,
+    powers: Words,
+    inverses: Words,
 ) -> None:
     """Draw a point of the item's hyperplane, or with probability lie / 2**64 any point of any block."""
     lies = words.next() < lie
@@ -63,7 +75,9 @@ def projective_point(
             vector[place] = others[place - 1 if place > axis else place]
             total = (total + normal[place] * vector[place]) % prime
     vector[axis] = (prime - total) % prime
-    fields[0] = anything if lies else item // block_items * block_outputs + number_of_vector(vector, digits, prime, starts, powers, inverses)
+    fields[0] = (
+        anything if lies else item // block_items * block_outputs + number_of_vector(vector, digits, prime, starts, powers, inverses)
+    )
 
 
 def write_point(point: Word, vector: Fields, digits: Count, prime: Word, starts: Words, powers: Words) -> Count:
@@ -90,7 +104,15 @@ def number_of_vector(vector: Words, digits: Count, prime: Word, starts: Words, p
 
 
 def subset_rank(
-    item: Word, words: Source, fields: Fields, *, denial: Word, categories: Count, subset_size: Count, limbs: Count, rank_bits: Count,
+    item: Word,
+    words: Source,
+    fields: Fields,
+    *,
+    denial: Word,
+    categories: Count,
+    subset_size: Count,
+    limbs: Count,
+    rank_bits: Count,
     first_binomial: Words,
 ) -> None:
     """Draw a subset that lacks the item with probability denial / 2**64, and number it among all subsets of its size.

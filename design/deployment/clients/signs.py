@@ -34,7 +34,9 @@ def sign_of_direction(vector: Numbers, words: Source, fields: Fields, *, dimensi
     write_sign(place, vector[Count(place)] / radius, words, fields, flip)
 
 
-def sign_of_transform(vector: Numbers, words: Source, fields: Fields, *, dimension: Count, clip_norm: Number, indices: Word, flip: Word) -> None:
+def sign_of_transform(
+    vector: Numbers, words: Source, fields: Fields, *, dimension: Count, clip_norm: Number, indices: Word, flip: Word
+) -> None:
     """Send a random entry of the Walsh-Hadamard transform of a vector of the L1 ball, and its sign."""
     place = below(words, indices)
     length = 0.0

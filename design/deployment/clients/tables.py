@@ -5,7 +5,16 @@ from .kinds import Count, Fields, Number, Source, Word, Words, select
 
 
 def letter_of_number(
-    value: Number, words: Source, fields: Fields, *, low: Number, high: Number, width: Number, steps: Number, letters: Count, shift: Count,
+    value: Number,
+    words: Source,
+    fields: Fields,
+    *,
+    low: Number,
+    high: Number,
+    width: Number,
+    steps: Number,
+    letters: Count,
+    shift: Count,
     cumulative: Words,
 ) -> None:
     """Dither a value to a row of the table, and draw a letter of the row.
@@ -39,8 +48,18 @@ def letter_of_row(row: Count, draw: Word, letters: Count, cumulative: Words) -> 
 
 
 def letter_of_number_in_constant_time(
-    value: Number, words: Source, fields: Fields, *, low: Number, high: Number, width: Number, steps: Number, rows: Count, letters: Count,
-    shift: Count, cumulative: Words,
+    value: Number,
+    words: Source,
+    fields: Fields,
+    *,
+    low: Number,
+    high: Number,
+    width: Number,
+    steps: Number,
+    rows: Count,
+    letters: Count,
+    shift: Count,
+    cumulative: Words,
 ) -> None:
     """Draw the same letter as `letter_of_number`, from the same words.
 

@@ -24,10 +24,8 @@ PARAMETERS = MappingProxyType(
 class CPrinter(Printer):
     """Prints functions in C99, with a prefix for all names that a program with several clients sees."""
 
-    def __init__(
-        self, program: Sequence[Function], constants: Mapping[str, Constant], globals_of: Mapping[str, int | float], prefix: str
-    ) -> None:
-        super().__init__(program, constants, globals_of)
+    def __init__(self, program: Sequence[Function], constants: Mapping[str, Constant], prefix: str) -> None:
+        super().__init__(program, constants)
         self.prefix = prefix
 
     types = TYPES  # type: ignore[assignment]
@@ -38,7 +36,7 @@ class CPrinter(Printer):
 
     def constant_name(self, identifier: str) -> str:
         """Return the name of a macro or an array."""
-        kind = self.program[-1].constants[identifier]
+        kind = self.constant_types[identifier]
         return f"{self.prefix}_{identifier}" if kind in ("Words", "Numbers") else f"{self.prefix}_{identifier}".upper()
 
     def literal(self, value: int | float | bool, kind: str) -> str:
@@ -53,11 +51,13 @@ class CPrinter(Printer):
         """Return the definitions of all constants."""
         lines = []
         for name, value in self.constants.items():
-            kind = self.program[-1].constants[name]
+            kind = self.constant_types[name]
             if isinstance(value, tuple):
                 element = {"Words": "Word", "Numbers": "Number"}[kind]
                 items = textwrap.fill(", ".join(self.literal(item, element) for item in value), WIDTH - 4, break_long_words=False)
-                lines.append(f"static const {TYPES[element]} {self.constant_name(name)}[{len(value)}] = {{\n{textwrap.indent(items, '    ')}\n}};")
+                lines.append(
+                    f"static const {TYPES[element]} {self.constant_name(name)}[{len(value)}] = {{\n{textwrap.indent(items, '    ')}\n}};"
+                )
             else:
                 text = self.literal(value, kind)
                 lines.append(f"#define {self.constant_name(name)} {f'({text})' if text.startswith('-') else text}")

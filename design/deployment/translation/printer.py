@@ -33,12 +33,11 @@ class Printer(ABC):
         Functions, callees first.
     constants : mapping
         Values of the client's constants, by name.
-    globals_of : mapping
-        Values of module constants that functions name.
     """
 
-    def __init__(self, program: Sequence[Function], constants: Mapping[str, Constant], globals_of: Mapping[str, int | float]) -> None:
-        self.program, self.constants, self.globals_of = program, constants, globals_of
+    def __init__(self, program: Sequence[Function], constants: Mapping[str, Constant]) -> None:
+        self.program, self.constants = program, constants
+        self.constant_types = {name: kind for function in program for name, kind in function.constants.items()}
         self.function = program[-1]
         self.scopes: list[set[str]] = []
 
@@ -207,8 +206,8 @@ class Printer(ABC):
             case ast.Name(id=name):
                 if name in self.function.constants:
                     return self.constant_name(name), True
-                if name in self.globals_of:
-                    return self.literal(self.globals_of[name], self.kind(node)), True
+                if name in self.function.module_constants:
+                    return self.literal(self.function.module_constants[name], self.kind(node)), True
                 return self.name(name), True
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self.negation(self.part(operand)), True

@@ -43,6 +43,8 @@ class Function:
         Local variables and parameters that are assigned again after their first value.
     comments : mapping
         Lines of comments above a statement, by the statement's line.
+    module_constants : mapping
+        Values of the names that the function's module defines or imports.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Function:
     variables: dict[str, str] = field(default_factory=dict)
     rebound: frozenset[str] = frozenset()
     comments: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    module_constants: Mapping[str, int | float] = field(default_factory=dict)
 
 
 class TranslationError(TypeError):
@@ -95,6 +98,7 @@ def _add(source: Callable[..., Any], functions: dict[str, Function]) -> Function
         body,
         rebound=frozenset(_rebound(tree)),
         comments=_comments(text),
+        module_constants={name: value for name, value in names.items() if type(value) in (int, float)},
     )
     _Typing(function, names, functions).check(body)
     functions[source.__name__] = function
@@ -214,7 +218,7 @@ class _Typing(ast.NodeVisitor):
                 return "float"
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
-            case ast.Name(id=name) if isinstance(self.names.get(name), int | float):
+            case ast.Name(id=name) if name in self.function.module_constants:
                 return "Number" if isinstance(self.names[name], float) else "Word"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self.typed(operand, "Flag")

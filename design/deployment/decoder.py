@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
 from ...arrays import WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
@@ -29,6 +28,8 @@ LENGTH, FILLING, VALUE, FOREIGN, ROUND, REPEATED = (
     "another round",
     "a client that has sent a message before",
 )
+# Number of coordinates or items that are shown.
+SHOWN = 10
 # Number of bytes of messages whose kinds are counted before they are decoded.
 COUNTED_BYTES = 1
 
@@ -64,6 +65,18 @@ class DecodedEstimate(ShownFields):
     rounds_left: int
     epsilon_left: float
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Return the estimate as names and texts; of many items the ten most frequent."""
+        mean, error = np.atleast_1d(self.mean), np.atleast_1d(self.standard_error)
+        if np.ndim(self.mean) == 0:
+            return [("estimated mean", f"{float(mean[0]):.6g}"), ("standard error", f"{float(error[0]):.3g}")]
+        if len(error) == 1:
+            coordinates = ", ".join(f"{value:.4g}" for value in mean[:SHOWN])
+            more = f", ... ({len(mean)} coordinates)" if len(mean) > SHOWN else ""
+            return [("estimated mean", coordinates + more), ("standard error, L2", f"{float(error[0]):.3g}")]
+        largest = np.argsort(-mean, kind="stable")[:SHOWN]
+        return [(f"frequency of item {item}", f"{mean[item]:.4g}, standard error {error[item]:.2g}") for item in largest]
+
     def document(self) -> dict[str, Any]:
         """Return the estimate as a JSON document."""
         return {
@@ -95,7 +108,7 @@ class Decoder:
 
     def __init__(self, deployment: "Deployment", round_number: int = 0) -> None:
         self.deployment = deployment
-        self.round_number = check_integer("round_number", round_number, low=0, high=deployment.rounds - 1)
+        self.round_number = deployment.check_round(round_number)
         self.accepted = 0
         self.refused: Counter[str] = Counter()
         self._aggregate: NDArray[Any] | None = None

@@ -198,6 +198,10 @@ class Deployment(ShownFields):
         """Return the deployment as a JSON document, with its hash; all numbers that could lose digits are texts."""
         return {**self._contents(), "sha256": self.hash}
 
+    def check_round(self, round_number: int) -> int:
+        """Return the number of a round if the deployment has it."""
+        return check_integer("round_number", round_number, low=0, high=self.rounds - 1)
+
     def decoder(self, round_number: int = 0) -> "Decoder":
         """Return a decoder of messages of a round, which has seen none."""
         from .decoder import Decoder

@@ -45,11 +45,10 @@ WORTHWHILE = 1e-3
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
-# At local epsilons and numbers of letters from these on, where optima are many and far apart, the wide search also shifts all letters of
-# its best end at once: this many alphabets a round, half of them mirrored, by random shares of the letters' spacings with these deviations.
-# At 5/4 bits and epsilon 8 this found a table that was 0.45 % better, and the search took half as long again; half as many shifts did not
-# find it. With 8 letters shifts found nothing.
-SHIFTED_EPSILON, SHIFTED_LETTERS, SHIFTED, SHIFTS = 5.0, 16, 24, (0.2, 0.5)
+# At local epsilons and numbers of letters from these on, the optima differ by where the letters' widest and narrowest gaps lie, so the wide
+# search also moves gaps of its best end. A moved end starts at a kink and descends slowly at first: its descent may have this relative
+# excess over the best previous end's value.
+MOVED_EPSILON, MOVED_LETTERS, MOVED_WORTHWHILE = 5.0, 16, 1e-2
 # A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
 MET = 1e-6
 # Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
@@ -189,7 +188,7 @@ def _searched(
     for wide in _wide_problems(problem) if few else _wide_problems(problem)[:1]:
         random = starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng)
         ends, tried = _wide_search(
-            parallel, wide, [*begins, *random, *(end.alphabet for end in followed)], 4 if few else 0, _met(wide, bound), rng
+            parallel, wide, [*begins, *random, *(end.alphabet for end in followed)], 4 if few else 0, _met(wide, bound)
         )
         made += tried
         failures += [end.failure for end in ends if end.failure]
@@ -230,12 +229,11 @@ def _met(problem: LetterProblem, origin: StaircaseBound | SearchedTable) -> floa
     return origin.lower_bound * (1 + MET)
 
 
-def _wide_search(
-    parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], rounds: int, met: float, rng: np.random.Generator
-) -> tuple[list[_End], int]:
+def _wide_search(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], rounds: int, met: float) -> tuple[list[_End], int]:
     """Descend from letters and from perturbed ends; return ends and the number of starts.
 
-    Perturbations of the best ends stop when they no longer help, or when an end's value is at most `met`. Shifts of the best end follow.
+    Perturbations of the best ends stop when they no longer help, or when an end's value is at most `met`. Moves of the best end's gaps
+    follow.
     """
     ends = _descend_all(parallel, problem, begins)
     made = len(begins)
@@ -254,16 +252,15 @@ def _wide_search(
         ends += new_ends
         if not gained > 1e-6 * min(end.value for end in ends):
             break
-    if problem.constraint.neighbours_only or problem.constraint.log_ratio < SHIFTED_EPSILON or problem.letters < SHIFTED_LETTERS:
+    if problem.constraint.neighbours_only or problem.constraint.log_ratio < MOVED_EPSILON or problem.letters < MOVED_LETTERS:
         return ends, made
-    # A stream of its own leaves the other random starts as they are.
-    (shifts,) = rng.spawn(1)
     for _ in range(rounds):
         best = min(ends, key=lambda end: end.value)
         if best.value <= met or best.failure:
             break
-        ends += _descend_all(parallel, problem, _shifted(best.alphabet, shifts), _goal(ends))
-        made += SHIFTED
+        moved = _with_moved_gaps(best.alphabet)
+        ends += _descend_all(parallel, problem, moved, best.value * (1 + MOVED_WORTHWHILE))
+        made += len(moved)
         if not min(end.value for end in ends) < best.value * (1 - 1e-6):
             break
     return ends, made
@@ -418,13 +415,16 @@ def _perturbations(alphabet: FloatArray) -> list[FloatArray]:
     return [np.sort(np.append(np.delete(fewer, j), fewer[j] + np.array([-spacing, spacing]))) for j in range(len(fewer))]
 
 
-def _shifted(alphabet: FloatArray, rng: np.random.Generator) -> list[FloatArray]:
-    """Return alphabets with all letters shifted by random shares of their spacings; every second is mirrored about 1/2."""
-    spacings, alphabets = np.gradient(alphabet), []
-    for number in range(SHIFTED):
-        letters = np.sort(alphabet + SHIFTS[number // 2 % len(SHIFTS)] * spacings * rng.normal(size=len(alphabet)))
-        alphabets.append((letters + 1 - letters[::-1]) / 2 if number % 2 else letters)
-    return alphabets
+def _with_moved_gaps(alphabet: FloatArray) -> list[FloatArray]:
+    """Return alphabets with the widest, or the narrowest, pair of neighbouring gaps moved to each other place."""
+    gaps = np.diff(alphabet)
+    pairs = gaps[:-1] + gaps[1:]
+    moved = []
+    for first in (int(np.argmax(pairs)), int(np.argmin(pairs))):
+        others = np.delete(gaps, [first, first + 1])
+        places = [place for place in range(len(others) + 1) if place != first]
+        moved += [np.cumsum([alphabet[0], *np.insert(others, place, gaps[first : first + 2])]) for place in places]
+    return moved
 
 
 def _merged_starts(letters: int, bound: StaircaseBound) -> list[FloatArray]:

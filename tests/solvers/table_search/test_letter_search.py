@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import staircase_bound
-from quietbits.solvers.table_search.letter_search import LetterProblem, _with_moved_gaps, solve_letters
+from quietbits.solvers.table_search.letter_search import Effort, LetterProblem, _with_moved_gaps, solve_letters
 from quietbits.solvers.table_search.multistart import SearchedTable
 
 
@@ -80,3 +80,24 @@ def test_moved_gaps_keep_the_ends_and_the_gaps_in_another_order() -> None:
         np.testing.assert_allclose(np.sort(np.diff(letters)), np.sort(gaps), atol=1e-14)
         assert not np.allclose(np.diff(letters), gaps)
     assert any(np.allclose(np.diff(letters), [2.5, 2.6, 2.0, 2.1, 1.4, 1.5, 2.0]) for letters in alphabets)
+
+
+@pytest.mark.parametrize(("bits_in", "effort"), [(5, "full"), (7, "full"), (7, "quick")])
+def test_rounds_of_descents_are_steps_that_never_go_back(bits_in: int, effort: Effort) -> None:
+    constraint, weights = ratio_constraint(2.0, bits_in, None), np.full(2**bits_in, 0.5**bits_in)
+    steps: list[tuple[int, int, str]] = []
+    bound = staircase_bound(bits_in, constraint, weights)
+    problem = LetterProblem(2**bits_in, 4, constraint, weights)
+    solve_letters(
+        problem,
+        bound,
+        starts=1,
+        rng=np.random.default_rng(0),
+        effort=effort,
+        on_step=lambda done, total, text: steps.append((done, total, text)),
+    )
+    numbers, totals = [done for done, _, _ in steps], {total for _, total, _ in steps}
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 0
+    assert totals == {numbers[-1]}
+    assert len(steps) >= 3

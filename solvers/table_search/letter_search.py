@@ -49,8 +49,8 @@ RIVAL, SAME_LETTERS = 1e-3, 0.02
 WIDE_LETTERS = 0.002
 # At local epsilons and numbers of letters from these on, the optima differ by where the letters' widest and narrowest gaps lie, so the wide
 # search also moves gaps of its best end. A moved end starts at a kink and descends slowly at first: its descent may have this relative
-# excess over the best previous end's value. At 5/4 bits the search takes 1.5 times as long as with random shifts of all letters, and ends up
-# to 2 % lower; seeds still differ by 0.5 % at epsilon 9.
+# excess over the best previous end's value. At 5/4 bits the search takes 1.5 times as long as with random shifts of all letters,
+# and ends up to 2 % lower; seeds still differ by 0.5 % at epsilon 9.
 MOVED_EPSILON, MOVED_LETTERS, MOVED_WORTHWHILE = 5.0, 16, 1e-2
 # A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
 MET = 1e-6

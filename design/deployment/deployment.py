@@ -133,9 +133,7 @@ class Deployment(ShownFields):
         """The guarantee of all rounds together, in words."""
         of = "one round" if self.rounds == 1 else f"all {self.rounds} rounds together"
         guarantee = self.mechanism.guarantee
-        return (
-            f"epsilon = {self.epsilon:g}, delta = {self.delta:g} for {of}, {guarantee.adjacency} adjacency, {guarantee.trust_model} trust model"
-        )
+        return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} for {of}, {guarantee.adjacency} adjacency, {guarantee.trust_model} trust model"
 
     @cached_property
     def hash(self) -> str:

@@ -50,6 +50,8 @@ class ClientProgram:
         guarantee rests on a table, which is verified by itself.
     epsilon : float
         Privacy parameter of a message by itself, which `likelihood_ratio` must keep.
+    distance : Fraction
+        Upper bound on the total variation distance between all clients' noise and the noise of the exact law; 0 for exact draws.
     constant_time : ClientProgram or None
         The same client without branches on the input, for languages that keep its time constant.
     """
@@ -63,6 +65,7 @@ class ClientProgram:
     public_words: int = 0
     likelihood_ratio: Fraction | None = None
     epsilon: float = math.inf
+    distance: Fraction = Fraction(0)
     constant_time: "ClientProgram | None" = None
 
     def __post_init__(self) -> None:

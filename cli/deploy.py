@@ -8,8 +8,20 @@ import typer
 from ..files import shown_path
 from .commands import complain
 from .console import check_outputs, grid, progress_bar, say, show_document, typed_command, warn, working
-from .options import REQUIRED, Epsilon, Json, Megabytes, Output, Rounds, adjacency_of, bytes_of, complete_column, given
-from .options import registry_group, with_options
+from .options import (
+    REQUIRED,
+    Epsilon,
+    Json,
+    Megabytes,
+    Output,
+    Rounds,
+    adjacency_of,
+    bytes_of,
+    complete_column,
+    given,
+    registry_group,
+    with_options,
+)
 from .task import Delta, title_of
 
 if TYPE_CHECKING:

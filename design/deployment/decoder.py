@@ -30,6 +30,8 @@ LENGTH, FILLING, VALUE, FOREIGN, ROUND, REPEATED = (
 )
 # Number of coordinates or items that are shown.
 SHOWN = 10
+# Number of public words in memory.
+PUBLIC_WORDS = 2**21
 # Number of bytes of messages whose kinds are counted before they are decoded.
 COUNTED_BYTES = 1
 
@@ -141,9 +143,11 @@ class Decoder:
         messages = messages[kept]
         indices = np.zeros(len(messages), dtype=np.uint64) if clients is None else clients[kept]
         fields, _ = unpack_fields(messages, program.field_bits, program.fields)
-        own = self.deployment.hash
-        public = public_words(bytes.fromhex(own), self.round_number, indices, program.public_words)
-        self._count(self.deployment.mechanism.aggregate(program.messages(fields, public)), len(messages))
+        key, step = bytes.fromhex(self.deployment.hash), max(1, PUBLIC_WORDS // max(1, program.public_words))
+        for start in range(0, len(fields), step):
+            part = slice(start, start + step)
+            public = public_words(key, self.round_number, indices[part], program.public_words)
+            self._count(self.deployment.aggregate(fields[part], public), len(fields[part]))
         return self
 
     def add_alone(self, messages: Sequence[bytes | None], identifiers: Sequence[Any] | None = None) -> Self:
@@ -224,7 +228,7 @@ class Decoder:
 
     def _add_kinds(self, messages: Bytes) -> None:
         """Count messages of one byte by their kind, and decode each kind once."""
-        program, mechanism = self.deployment.program, self.deployment.mechanism
+        program = self.deployment.program
         counts = np.bincount(messages[:, 0], minlength=256)
         kinds = np.flatnonzero(counts).astype(np.uint8)[:, None]
         fields, filled = unpack_fields(kinds, program.field_bits, program.fields)
@@ -234,7 +238,7 @@ class Decoder:
         self.refuse(VALUE, int(numbers[filled & ~valid].sum()))
         no_words = np.zeros((1, 0), dtype=np.uint64)
         for row in np.flatnonzero(filled & valid):
-            aggregate = mechanism.aggregate(program.messages(fields[row : row + 1], no_words))
+            aggregate = self.deployment.aggregate(fields[row : row + 1], no_words)
             self._count(aggregate * numbers[row], int(numbers[row]))
 
     def _kept(self, messages: Bytes, clients: WordArray | None, identifiers: Sequence[Any] | None) -> NDArray[np.intp]:

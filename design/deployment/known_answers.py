@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays import IntegerArray, WordArray
 from ..contracts.domains import Categories, Interval
 from ..contracts.norm_ball import NormBall
 from .public_words import public_words
@@ -58,7 +59,7 @@ def known_answers(deployment: "Deployment") -> bytes:
     ``fields`` and the ``message`` in hexadecimal digits, and the ``decoded`` value of the message alone, for tables as a fraction. There
     are 1000 vectors, and fewer for messages that take thousands of words.
     """
-    program, mechanism = deployment.program, deployment.mechanism
+    program = deployment.program
     vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields)))
     key = hashlib.sha256(f"known answers of {deployment.hash}".encode("ascii")).digest()
     inputs, edges = _inputs(deployment, vectors, key), _edges(deployment)
@@ -79,10 +80,9 @@ def known_answers(deployment: "Deployment") -> bytes:
             row |= {"round": str(round_number), "client": str(client)}
         row |= {"words": _texts(words.taken), "fields": _texts(fields), "message": pack_fields(array, program.field_bits).tobytes().hex()}
         if _size(deployment) <= MOST_DECODED:
-            messages = program.messages(array, public)
-            kind = messages.tobytes()
+            kind = array.tobytes() + public.tobytes()
             if kind not in decoded:
-                decoded[kind] = _decoded(mechanism, messages)
+                decoded[kind] = _decoded(deployment, array, public)
             row["decoded"] = decoded[kind]
         rows.append(row)
     head = {"format": FORMAT, "deployment": deployment.hash}
@@ -96,14 +96,14 @@ def _size(deployment: "Deployment") -> int:
     return {Interval: lambda: 1, NormBall: lambda: domain.dimension, Categories: lambda: domain.size}[type(domain)]()
 
 
-def _decoded(mechanism: Any, messages: Any) -> Any:
-    table = getattr(mechanism, "table", None)
+def _decoded(deployment: "Deployment", fields: IntegerArray, public: WordArray) -> Any:
+    mechanism, table = deployment.mechanism, deployment.table
     if table is not None and isinstance(mechanism.domain, Interval):
         low, high = map(Fraction, table.interval)
-        value = low + (high - low) * table.alphabet[int(messages[0])]
+        value = low + (high - low) * table.alphabet[int(fields[0, 0])]
         return f"{value.numerator}/{value.denominator}"
     one = mechanism if mechanism.joint_clients is None else mechanism.for_clients(1)
-    return _texts(np.asarray(one.decode(one.aggregate(messages), 1)).tolist())
+    return _texts(np.asarray(one.decode(deployment.aggregate(fields, public), 1)).tolist())
 
 
 def _texts(value: Any) -> Any:
@@ -133,7 +133,7 @@ def _inputs(deployment: "Deployment", count: int, key: bytes) -> list[Any]:
     uniforms = public_words(key, LARGEST >> 32, np.arange(count, dtype=np.uint64), size) / 2.0**64
     if isinstance(domain, Categories):
         random = [int(share * domain.size) for share in uniforms[:, 0]]
-        return ([0, domain.size - 1, domain.size // 2] + random)[:count]
+        return [0, domain.size - 1, domain.size // 2, *random][:count]
     if isinstance(domain, Interval):
         low, high = domain.low, domain.high
         table = deployment.table

@@ -102,7 +102,7 @@ class Printer(ABC):
         """Return the expression that has one of two values."""
         return f"{test} ? {first} : {second}"
 
-    def binary(self, operator: str, left: str, right: str, kind: str) -> tuple[str, bool]:
+    def binary(self, operator: str, left: str, right: str, kind: str) -> tuple[str, bool]:  # noqa: ARG002
         """Return a binary operation, and whether it needs no parentheses inside another one."""
         return f"{left} {'/' if operator == '//' else operator} {right}", False
 

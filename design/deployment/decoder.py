@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...arrays import WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
-from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
+from ..contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from .public_words import public_words
 from .wire_format import HEADER_BYTES, Bytes, Header, unpack_fields
 
@@ -209,22 +209,7 @@ class Decoder:
             raise DataError(f"messages must include one that is accepted, got none of {sum(self.refused.values())}: {dict(self.refused)}")
         if mechanism.joint_clients is not None:
             mechanism = mechanism.for_clients(self.accepted)
-        if isinstance(mechanism, FrequencyMechanism):
-            estimate = mechanism.estimate(self._aggregate, self.accepted)
-            mean, error = estimate.frequencies, estimate.standard_errors
-        else:
-            mean = mechanism.decode(self._aggregate, self.accepted)
-            error = mechanism.standard_error(self._aggregate, self.accepted)
-        return DecodedEstimate(
-            mean,
-            error,
-            self.accepted,
-            dict(self.refused),
-            deployment.privacy_words,
-            self.round_number,
-            deployment.rounds - self.round_number - 1,
-            deployment.epsilon - deployment.epsilon_after(self.round_number + 1),
-        )
+        return estimate_of(deployment, mechanism, self._aggregate, self.accepted, dict(self.refused), self.round_number)
 
     def _add_kinds(self, messages: Bytes) -> None:
         """Count messages of one byte by their kind, and decode each kind once."""
@@ -252,7 +237,7 @@ class Decoder:
         names = clients if identifiers is None else identifiers
         if names is None:
             return kept
-        keys = _keys([names[place] for place in kept] if identifiers is not None else np.asarray(names)[kept])
+        keys = _keys([names[int(place)] for place in kept] if identifiers is not None else np.asarray(names)[kept])
         first = np.zeros(len(kept), dtype=bool)
         first[np.unique(keys, return_index=True)[1]] = True
         new = first & ~np.isin(keys, self._seen)
@@ -274,6 +259,21 @@ class Decoder:
     def _count(self, aggregate: NDArray[Any], clients: int) -> None:
         self._aggregate = aggregate if self._aggregate is None else self.deployment.mechanism.combine(self._aggregate, aggregate)
         self.accepted += clients
+
+
+def estimate_of(
+    deployment: "Deployment", mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
+) -> DecodedEstimate:
+    """Return the estimate of an aggregate by a mechanism, with the guarantee of a deployment."""
+    mean: Any
+    error: Any
+    if isinstance(mechanism, FrequencyMechanism):
+        estimate = mechanism.estimate(aggregate, accepted)
+        mean, error = estimate.frequencies, estimate.standard_errors
+    else:
+        mean, error = mechanism.decode(aggregate, accepted), mechanism.standard_error(aggregate, accepted)
+    rounds_left, spent = deployment.rounds - round_number - 1, deployment.epsilon_after(round_number + 1)
+    return DecodedEstimate(mean, error, accepted, refused, deployment.privacy_words, round_number, rounds_left, deployment.epsilon - spent)
 
 
 def _keys(names: Sequence[Any] | WordArray) -> NDArray[np.void]:

@@ -65,12 +65,15 @@ def known_answers(deployment: "Deployment") -> bytes:
     inputs, edges = _inputs(deployment, vectors, key), _edges(deployment)
     streams = [public_words(key, 0, np.arange(vectors, dtype=np.uint64), WORDS_AT_A_TIME).tolist()]
     decoded: dict[bytes, Any] = {}
+    rounds = np.arange(vectors) % deployment.rounds
+    clients = np.array([number * 2**52 // 7 if number % 2 else number for number in range(vectors)], dtype=np.uint64)
+    every_public = public_words(bytes.fromhex(deployment.hash), rounds, clients, program.public_words)
     rows = []
     for number in range(vectors):
-        round_number, client = number % deployment.rounds, number * 2**52 // 7 if number % 2 else number
+        round_number, client = int(rounds[number]), int(clients[number])
         edge = edges[number % len(edges)] if number % 3 else ()
         words = _RecordedWords(_words_of(edge, streams, key, number))
-        public = public_words(bytes.fromhex(deployment.hash), round_number, np.array([client], dtype=np.uint64), program.public_words)
+        public = every_public[number : number + 1]
         fields = [0] * program.fields
         sources = (words, _RecordedWords(iter(public[0].tolist()))) if program.public_words else (words,)
         program.client(inputs[number], *sources, fields, **program.constants)
@@ -93,7 +96,7 @@ def known_answers(deployment: "Deployment") -> bytes:
 
 def _size(deployment: "Deployment") -> int:
     domain = deployment.mechanism.domain
-    return {Interval: lambda: 1, NormBall: lambda: domain.dimension, Categories: lambda: domain.size}[type(domain)]()
+    return domain.size if isinstance(domain, Categories) else domain.dimension
 
 
 def _decoded(deployment: "Deployment", fields: IntegerArray, public: WordArray) -> Any:

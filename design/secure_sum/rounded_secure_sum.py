@@ -26,6 +26,7 @@ from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import Declared, check_parameters
 from ..deployment.client_program import ClientProgram
 from ..deployment.clients.sums import noisy_residues
+from ..deployment.translation.printer import Constant
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.threshold_table import SymmetricCurve, threshold_table
 from ..transforms.conditional_rounding import ConditionalRounding
@@ -238,7 +239,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         if self._rounding.largest_squared_norm >= 2**52 or self.modulus > 2**62:
             raise InfeasibleError(f"granularity must be larger for clients in other languages, got {self.granularity!r}")
         table = threshold_table(self._noise_curve())
-        constants = {
+        constants: dict[str, Constant] = {
             "dimension": self.ball.dimension,
             "padded": self.padded_dimension,
             "clip_norm": float(self.ball.clip_norm),

@@ -268,7 +268,7 @@ def client_normals(words: WordArray) -> FloatArray:
     table = _quantile_array()
     upper, lower = table[places], table[places + 1]
     sizes = (upper - ((upper - lower) * (tails & ((1 << shifts) - 1)) >> shifts)) * QUANTILE_UNIT
-    return np.where(halves > 0x7FFFFFFF, -sizes, sizes)
+    return np.asarray(np.where(halves > 0x7FFFFFFF, -sizes, sizes), dtype=float)
 
 
 def most_simplex_bits(dimension: int) -> int:

@@ -93,6 +93,8 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
         PlanColumn("Worst squared error", lambda planned: planned.worst_error),
         PlanColumn("Worst over proven bound", lambda planned: planned.ratio_to_bound),
         PlanColumn("Over central", lambda planned: planned.ratio_to_central),
+        PlanColumn("Epsilon, one client fewer", lambda planned: planned.epsilon_one_fewer),
+        PlanColumn("Epsilon, half as many", lambda planned: planned.epsilon_half),
         _times("Client", [planned.client_seconds for planned in every], lambda planned: planned.client_seconds),
         _times("Server", [planned.server_seconds for planned in every], lambda planned: planned.server_seconds),
         PlanColumn(

@@ -34,7 +34,9 @@ def domain_of(name: str, kind: type) -> Domain:
     return Interval(-1.0, 3.0) if kind is Interval else NormBall(4, (REGISTRY[name].norms or (2.0,))[0], 2.0)
 
 
-def built(name: str, kind: type, clients: int, dropout: float, options: Values = MappingProxyType({}), **changes: Any) -> tuple[Task, Mechanism]:
+def built(
+    name: str, kind: type, clients: int, dropout: float, options: Values = MappingProxyType({}), **changes: Any
+) -> tuple[Task, Mechanism]:
     entry = REGISTRY[name]
     arguments = {"epsilon": 2.0, "delta": 1e-5, "adjacency": entry.adjacencies[0], **changes}
     task = Task(domain_of(name, kind), clients, dropout=dropout, **arguments)

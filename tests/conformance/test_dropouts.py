@@ -4,7 +4,9 @@ Points under test: every joint mechanism of the registry keeps the budget with a
 of about 1 / (1 - share) times, and its error with fewer clients is the predicted one.
 """
 
+import itertools
 import math
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -66,7 +68,7 @@ def test_the_budget_holds_for_every_planned_number_of_clients(name: str, kind: t
     assert max(epsilons) <= task.epsilon * (1 + 1e-9)
     assert stated == epsilons[0]
     # Accounts of more clients are no larger, except for roots and grids.
-    assert all(more <= fewer * (1 + 1e-5) for fewer, more in zip(epsilons, epsilons[1:], strict=False)), epsilons
+    assert all(more <= fewer * (1 + 1e-5) for fewer, more in itertools.pairwise(epsilons)), epsilons
 
 
 @pytest.mark.parametrize(("name", "kind"), JOINT, ids=IDS)
@@ -122,8 +124,6 @@ def test_other_mechanisms_do_not_change(name: str) -> None:
 
 
 def test_a_mechanism_that_ignores_dropouts_is_refused() -> None:
-    from dataclasses import replace
-
     entry = REGISTRY["distributed-discrete-laplace"]
     careless = replace(entry, build=lambda task, options: entry.build(replace(task, dropout=0.0), options))
     task = Task(Categories(5), 100, 1.0, 0.0, "replace-one", dropout=0.2)

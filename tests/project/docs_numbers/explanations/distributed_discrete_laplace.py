@@ -11,7 +11,9 @@ NUMBERS, ITEMS = quietbits.Interval(), quietbits.Categories(100)
 
 
 @cache
-def error(name: str, domain: quietbits.Interval | quietbits.Categories, delta: float, rounds: int = 1, dropout: float = 0.0, **options: int) -> float:
+def error(
+    name: str, domain: quietbits.Interval | quietbits.Categories, delta: float, rounds: int = 1, dropout: float = 0.0, **options: int
+) -> float:
     task = quietbits.Task(domain, CLIENTS, 1.0, delta, "replace-one", rounds=rounds, dropout=dropout)
     return build_mechanism(name, task, options).error().of_mean(CLIENTS)
 

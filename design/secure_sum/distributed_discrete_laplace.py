@@ -88,7 +88,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     bits: int = parameter(**BITS)
     steps: int = parameter(**STEPS)
     scale: float = parameter(**SCALE)
-    survivors: int | None = parameter(**SURVIVORS | {"help": "Clients whose shares add up to discrete Laplace noise; all by default."})
+    survivors: int | None = parameter(**{**SURVIVORS, "help": "Clients whose shares add up to discrete Laplace noise; all by default."})
     adjacency: str = "replace-one"
     delta = 0.0
 

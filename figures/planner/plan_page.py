@@ -7,7 +7,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ...analysis.planner.record import Plan, PlannedMechanism
-from ...analysis.planner.words import guarantees_in_words, percentage, population_in_words, recommendations_in_words, task_in_words
+from ...analysis.planner.words import (
+    drop_outs_in_words,
+    guarantees_in_words,
+    percentage,
+    population_in_words,
+    recommendations_in_words,
+    task_in_words,
+)
 from ...design.contracts.registry import REAL_NUMBERS
 from ...shown import in_figures, with_powers
 from ..drawing.style import print_style
@@ -48,7 +55,7 @@ class PlanTable:
     folded: Sequence[PlannedMechanism]
     title: str
     guarantee: str
-    bound_reasons: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def write_plan_page(plan: Plan, path: Path) -> None:
@@ -93,8 +100,6 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
         PlanColumn("Worst squared error", lambda planned: planned.worst_error),
         PlanColumn("Worst over proven bound", lambda planned: planned.ratio_to_bound),
         PlanColumn("Over central", lambda planned: planned.ratio_to_central),
-        PlanColumn("Epsilon, one client fewer", lambda planned: planned.epsilon_one_fewer),
-        PlanColumn("Epsilon, half as many", lambda planned: planned.epsilon_half),
         _times("Client", [planned.client_seconds for planned in every], lambda planned: planned.client_seconds),
         _times("Server", [planned.server_seconds for planned in every], lambda planned: planned.server_seconds),
         PlanColumn(
@@ -104,13 +109,14 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
     single = plan.task.rounds == 1
     kept = (column for column in columns if not (single and column.heading == "Average of all rounds"))
     reasons = dict.fromkeys(planned.bound_reason for planned in shown)
+    left = drop_outs_in_words(plan, every)
     return PlanTable(
         tuple(column for column in kept if any(column.value(planned) is not None for planned in every)),
         shown,
         folded,
         f"{len(folded)} more: no shorter and no better than another mechanism, or references on real numbers",
         guarantees_in_words(plan, trust_model),
-        tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason),
+        (*((left,) if left else ()), *(f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason)),
     )
 
 

@@ -2,15 +2,20 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ...arguments import check_choice, check_probability, check_real
 from ...design.contracts.guarantee import ADJACENCIES
-from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.deployment.deployment import Deployment
+from ...design.deployment.folder import load_deployment
 from ...design.noise.random_words import secure_words
 from ...design.secure_sum.masked_sum import Letter, MaskingClient, PublicKeys, from_hexadecimal, in_hexadecimal
 from ...errors import ConvergenceError, InfeasibleError
+from ..deployed_clients.encoder import Encoder
+from .deployed_round import DeployedRound
 from .flower import (
     CONFIG,
     MOD_FAILED,
@@ -25,7 +30,7 @@ from .flower import (
     packed_records,
 )
 from .model_update import update_vector
-from .packed_message import PackedMessage
+from .planned_round import PlannedRound
 from .privacy_ledger import PrivacyLedger
 from .round_plan import RoundPlan, check_releasable
 
@@ -58,6 +63,12 @@ class PrivateUpdateMod:
         node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a separate file.
     allow_real_numbers : bool
         Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee states.
+    deployment : str, Path or None
+        Folder of the deployment whose messages this client sends; it refuses every other deployment, and mechanisms without one. With None
+        the client builds the mechanism that the server states, and refuses deployments.
+    encoder : Encoder or None
+        Function of the update, the number of the deployment's round and the client's index that returns the packed message, such as
+        ``process_encoder(["node", "driver.mjs"])``. None for the deployment's client in Python, with secure words.
     """
 
     largest_epsilon: float | None = None
@@ -65,6 +76,8 @@ class PrivateUpdateMod:
     adjacency: str = "replace-one"
     ledger: str | Path | None = None
     allow_real_numbers: bool = False
+    deployment: str | Path | None = None
+    encoder: Encoder | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""
@@ -76,6 +89,8 @@ class PrivateUpdateMod:
             raise ValueError(
                 f"ledger must be a file if largest_epsilon is given, and only then, got {self.ledger!r}: it is the budget's record"
             )
+        if self.encoder is not None and self._deployed is None:
+            raise ValueError(f"encoder must be left out without a deployment, whose messages it encodes, got {self.encoder!r}")
 
     def __call__(self, msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
         """Answer a message: training messages through the mechanism, all others unchanged."""
@@ -90,8 +105,7 @@ class PrivateUpdateMod:
         stated = msg.content.config_records.get(CONFIG)
         if stated is None:
             raise ValueError("message must state a mechanism: without PrivateMeanStrategy on the server nothing would protect the update")
-        plan = RoundPlan.from_document(str(stated["plan"]))
-        check_releasable(plan.mechanism, allow_real_numbers=self.allow_real_numbers)
+        plan = self._plan(str(stated["plan"]))
         stage, letter = str(stated["stage"]), json.loads(str(stated.get("letter", "{}")))
         if stage == "keys":
             client = MaskingClient.start(ctxt.node_id, plan.name)
@@ -113,19 +127,33 @@ class PrivateUpdateMod:
             raise ValueError(f"stage must be keys, letters, train or reveal, got {stage!r}")
         return self._train(plan, letter, msg, ctxt, call_next)
 
-    def _train(self, plan: RoundPlan, letter: dict[str, Any], msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
-        if _rounds(ctxt) >= plan.task.rounds:
-            raise InfeasibleError(f"rounds must be more than {plan.task.rounds}, after which this client has spent its budget")
-        if plan.task.delta > self.largest_delta:
-            raise InfeasibleError(f"delta must be at most {self.largest_delta:g} for this client, got {plan.task.delta:g}")
+    @cached_property
+    def _deployed(self) -> Deployment | None:
+        return None if self.deployment is None else load_deployment(self.deployment)
+
+    def _plan(self, document: str) -> PlannedRound:
+        """Return the plan that the server states, if this client follows it."""
+        stated, own = json.loads(document).get("deployment"), None if self._deployed is None else self._deployed.hash
+        if stated != own:
+            here, there = (f"with the hash {value}" if value else "left out for a mechanism that clients build" for value in (own, stated))
+            raise ValueError(f"deployment must be {here}, as for this client, got one {there}")
+        if self._deployed is not None:
+            return DeployedRound.from_document(document, self._deployed, self.encoder)
+        plan = RoundPlan.from_document(document)
+        check_releasable(plan.mechanism, allow_real_numbers=self.allow_real_numbers)
+        return plan
+
+    def _train(self, plan: PlannedRound, letter: dict[str, Any], msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
+        if _rounds(ctxt) >= plan.rounds:
+            raise InfeasibleError(f"rounds must be more than {plan.rounds}, after which this client has spent its budget")
+        if plan.delta > self.largest_delta:
+            raise InfeasibleError(f"delta must be at most {self.largest_delta:g} for this client, got {plan.delta:g}")
         clients = len(letter) + 1 if plan.adds_up else 1
         ledger = self._ledger(ctxt)
-        charge = (
-            None if ledger is None else (plan.digest, plan.report(plan.built_for(clients), plan.task.rounds).guarantee, plan.task.rounds)
-        )
+        charge = None if ledger is None else (plan.digest, plan.guarantee(plan.built_for(clients), plan.rounds), plan.rounds)
         if ledger is not None and charge is not None:
             ledger.check(*charge)
-        plan.check_probe()
+        plan.check()
         before = numpy_arrays(only_arrays(msg.content, "message"))
         # The app receives the same message as it would without this package.
         msg.content = RecordDict({name: record for name, record in msg.content.items() if name != CONFIG})
@@ -134,16 +162,15 @@ class PrivateUpdateMod:
             return out
         update = update_vector(before, numpy_arrays(only_arrays(out.content, "reply")))
         client = None
+        message = plan.encode(update, clients, ctxt.node_id, secure_words)
         if plan.adds_up:
             client = _kept(ctxt, plan)
-            message = _masked(plan.built_for(clients), client, update, letter)
-        else:
-            mechanism = plan.built()
-            message = PackedMessage.of(mechanism.encode(update[None], secure_words), mechanism.bits_per_client)
+            message = client.mask(message, _modulus(plan), {int(node): Letter(**from_hexadecimal(sent)) for node, sent in letter.items()})
+        packed = plan.packed(message, ctxt.node_id)
         # The budget counts the message from this point on, even if it never arrives.
         entry = 0 if ledger is None or charge is None else ledger.record(*charge)
         _keep(ctxt, client, plan, rounds=_rounds(ctxt) + 1, entry=entry)
-        return Message(packed_records(message), reply_to=msg)
+        return Message(packed_records(packed), reply_to=msg)
 
     def _ledger(self, ctxt: Context) -> PrivacyLedger | None:
         """Return the client's ledger, or None if the client keeps no budget."""
@@ -156,20 +183,18 @@ class PrivateUpdateMod:
             raise ValueError(f"ledger must have names in braces from the node's configuration, {stated}, got {self.ledger!r}") from error
         return PrivacyLedger(path, self.largest_epsilon, self.largest_delta, self.adjacency)
 
-    def _pay_for_survivors(self, plan: RoundPlan, survivors: int, ctxt: Context) -> None:
+    def _pay_for_survivors(self, plan: PlannedRound, survivors: int, ctxt: Context) -> None:
         """Record the weaker guarantee of a masked sum of fewer clients, or refuse to unmask it."""
         ledger = self._ledger(ctxt)
         if ledger is not None:
-            guarantee = plan.report(plan.built_for(survivors), plan.task.rounds).guarantee
+            guarantee = plan.guarantee(plan.built_for(survivors), plan.rounds)
             ledger.weaken(int(str(ctxt.state.config_records[STATE]["entry"])), guarantee)
 
 
-def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, Any]) -> PackedMessage:
-    """Return the masked message of a mechanism for secure sums."""
+def _modulus(plan: PlannedRound) -> int:
+    mechanism = plan.built()
     assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
-    residues = mechanism.encode(update[None], secure_words)[0]
-    masked = client.mask(residues, mechanism.modulus, {int(node): Letter(**from_hexadecimal(sent)) for node, sent in letter.items()})
-    return PackedMessage.of(masked, len(masked) * (mechanism.modulus - 1).bit_length())
+    return mechanism.modulus
 
 
 def _reply(msg: Message, document: Any) -> Message:
@@ -182,7 +207,7 @@ def _rounds(ctxt: Context) -> int:
     return 0 if state is None else int(str(state["rounds"]))
 
 
-def _keep(ctxt: Context, client: MaskingClient | None, plan: RoundPlan, *, rounds: int | None = None, entry: int = 0) -> None:
+def _keep(ctxt: Context, client: MaskingClient | None, plan: PlannedRound, *, rounds: int | None = None, entry: int = 0) -> None:
     """Store the number of rounds and, for a secure sum, the client's state of this round."""
     state: dict[str, Any] = {"rounds": _rounds(ctxt) if rounds is None else rounds}
     if client is not None:
@@ -190,7 +215,7 @@ def _keep(ctxt: Context, client: MaskingClient | None, plan: RoundPlan, *, round
     ctxt.state[STATE] = ConfigRecord(state)
 
 
-def _kept(ctxt: Context, plan: RoundPlan) -> MaskingClient:
+def _kept(ctxt: Context, plan: PlannedRound) -> MaskingClient:
     state = ctxt.state.config_records.get(STATE)
     kept = None if state is None else state.get("client")
     if not isinstance(kept, bytes):

@@ -2,25 +2,27 @@
 
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...design.contracts.mechanism import Mechanism
+from ...arrays import FloatArray
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.privacy import PrivacyReport
 from ...design.contracts.real_numbers import REASON, RealNumberMechanism
 from ...design.contracts.task import Task
+from ...design.noise.random_words import WordSource
 from ..catalogue.registry import build_mechanism, entry_named
+from .packed_message import PackedMessage
+from .planned_round import PlannedRound, check_carried
 
-# Trust models that a federation can carry, in which the server sees each message, or the sum under masks. Other models need a shuffler or a
-# trusted server.
-CARRIED_TRUST_MODELS = ("local", "secure-sum")
 # Suffix of the names of options that hold public randomness.
 SEED = "_seed"
 # Length of a probe, and its relative tolerance, as machines differ in the last digits of calibrated parameters.
@@ -28,8 +30,8 @@ PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
 
 @dataclass(frozen=True)
-class RoundPlan:
-    """A round's plan, which the server states and every client builds.
+class RoundPlan(PlannedRound):
+    """The plan of a round whose mechanism the server and every client build from a task.
 
     Attributes
     ----------
@@ -60,9 +62,7 @@ class RoundPlan:
 
     def __post_init__(self) -> None:
         """Refuse mechanisms and tasks that no federation of these clients can carry."""
-        trust = entry_named(self.mechanism).trust_model
-        if trust not in CARRIED_TRUST_MODELS:
-            raise ValueError(f"mechanism must be of the trust model {' or '.join(CARRIED_TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
+        check_carried(self.mechanism, self.trust_model)
         check_releasable(self.mechanism, allow_real_numbers=self.allow_real_numbers)
         if not isinstance(self.task.domain, NormBall):
             raise ValueError(f"task must be for a ball of vectors, got {self.task.domain}")
@@ -75,9 +75,39 @@ class RoundPlan:
         return self.task.ball(self.mechanism)
 
     @property
-    def adds_up(self) -> bool:
-        """Whether the server may see only the sum of messages."""
-        return entry_named(self.mechanism).trust_model == "secure-sum"
+    def mechanism_name(self) -> str:
+        """Name of the mechanism."""
+        return self.mechanism
+
+    @property
+    def trust_model(self) -> str:
+        """Trust model of the mechanism's guarantee."""
+        return entry_named(self.mechanism).trust_model
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy parameter of all rounds together."""
+        return self.task.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Failure probability of all rounds together."""
+        return self.task.delta
+
+    @property
+    def adjacency(self) -> str:
+        """Adjacency of the guarantee."""
+        return self.task.adjacency
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds of the task."""
+        return self.task.rounds
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of an update."""
+        return self.task.dimension
 
     @property
     def digest(self) -> str:
@@ -85,31 +115,58 @@ class RoundPlan:
         fixed = {name: value for name, value in self.options.items() if not name.endswith(SEED)}
         return hashlib.sha256(replace(self, name="", options=fixed, seed=0, probe=()).document().encode()).hexdigest()
 
+    def at(self, server_round: int) -> Self:
+        """Return a round's plan with new public randomness, because updates depend on earlier randomness."""
+        seeds = [
+            option.name for option in entry_named(self.mechanism).options if option.name.endswith(SEED) and option.name not in self.options
+        ]
+        options = {**self.options, **{name: secrets.randbits(63) for name in seeds}}
+        name = f"{server_round}-{secrets.token_hex(8)}"
+        return replace(self, name=name, options=options, seed=secrets.randbits(63)).probed()
+
     def built(self) -> Mechanism:
         """Return the mechanism as calibrated for the task's number of clients."""
         return _built(replace(self, name="", probe=()).document())
 
-    def built_for(self, clients: int) -> Mechanism:
-        """Return the mechanism for the clients that take part, or for the clients that stay.
-
-        A local mechanism is the same for any number of clients.
-        """
-        return self.built().for_clients(clients)
-
-    def probed(self) -> "RoundPlan":
+    def probed(self) -> Self:
         """Return the plan with the probe of the mechanism that this process built."""
         return replace(self, probe=probe_of(self.built()))
 
-    def check_probe(self) -> None:
+    def check(self) -> None:
         """Raise ValueError if the mechanism that this process built is not the server's."""
         probe = probe_of(self.built())
         if len(probe) != len(self.probe) or not np.allclose(probe, self.probe, rtol=PROBE_TOLERANCE, atol=0.0):
             got = f"got {self.probe[:3]}...: versions of libraries differ"
             raise ValueError(f"probe must be {probe[:3]}..., as the mechanism that is built here gives it, {got}")
 
-    def report(self, mechanism: Mechanism, rounds: int) -> PrivacyReport:
-        """Report a client's privacy after some rounds, at the task's delta and adjacency."""
-        return mechanism.privacy().report(self.task.delta, self.task.adjacency, rounds)
+    def guarantee(self, mechanism: Mechanism, rounds: int) -> Guarantee:
+        """Return a client's proven guarantee after some rounds, at the task's delta and adjacency."""
+        return mechanism.privacy().report(self.task.delta, self.task.adjacency, rounds).guarantee
+
+    def encode(self, update: FloatArray, clients: int, node: int, random_words: WordSource) -> NDArray[Any]:  # noqa: ARG002 - no index
+        """Return the mechanism's message."""
+        message = self.built_for(clients).encode(update[None], random_words)
+        return message[0] if self.adds_up else message
+
+    def packed(self, message: NDArray[Any], node: int) -> PackedMessage:  # noqa: ARG002 - no index
+        """Return the message with as few bits as the mechanism states."""
+        mechanism = self.built()
+        if isinstance(mechanism, SecureSumMechanism):
+            return PackedMessage.of(message, len(message) * (mechanism.modulus - 1).bit_length())
+        return PackedMessage.of(message, mechanism.bits_per_client)
+
+    def aggregate(self, message: NDArray[Any], node: int) -> NDArray[Any]:  # noqa: ARG002 - no index
+        """Return the aggregate of a message that has the shape and type of one message."""
+        expected = _known_message(replace(self, name="", probe=()).document())
+        if (message.shape, message.dtype) != (expected.shape, expected.dtype):
+            raise ValueError(f"message must be {expected.dtype} of shape {expected.shape}, got {message.dtype} of shape {message.shape}")
+        if message.dtype.kind == "f" and not np.isfinite(message).all():
+            raise ValueError("message must be finite")
+        return self.built().aggregate(message)
+
+    def residues(self, message: NDArray[Any]) -> NDArray[Any]:
+        """Return the message, which is the residues."""
+        return message
 
     def document(self) -> str:
         """Return the plan as JSON."""
@@ -141,6 +198,11 @@ def check_releasable(mechanism: str, *, allow_real_numbers: bool) -> None:
             f"mechanism must send whole numbers where messages are released, got {mechanism!r}: {REASON}; allow_real_numbers=True, for the "
             "strategy and for the mod of every client, carries it nevertheless"
         )
+
+
+@lru_cache(maxsize=2)
+def _known_message(document: str) -> NDArray[Any]:
+    return known_message(_built(document))
 
 
 @lru_cache(maxsize=2)

@@ -5,24 +5,26 @@ A round asks for keys and letters before training, and for shares of secrets aft
 
 import json
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, reduce
+from functools import reduce
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_choice, check_real
+from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.task import Task, check_task
+from ...design.deployment.folder import load_deployment
+from ...design.deployment.wire_format import MOST_ROUNDS
 from ...design.secure_sum.masked_sum import Letter, MaskingServer, PublicKeys, Revealed, from_hexadecimal, in_hexadecimal
 from ...design.secure_sum.modular_arithmetic import check_residues
 from ...errors import InfeasibleError
-from ..catalogue.registry import entry_named
+from .deployed_round import DeployedRound
 from .flower import (
     CONFIG,
     ArrayRecord,
@@ -39,7 +41,8 @@ from .flower import (
     unpacked_message,
 )
 from .model_update import Arrays, coordinates, updated_arrays
-from .round_plan import SEED, RoundPlan, known_message
+from .planned_round import PlannedRound
+from .round_plan import RoundPlan
 from .round_report import RoundReport
 
 T = TypeVar("T")
@@ -57,7 +60,7 @@ class ServerRound:
 
     Attributes
     ----------
-    plan : RoundPlan
+    plan : PlannedRound
         The plan that the clients receive.
     before : mapping
         The model's arrays, from which clients start training.
@@ -67,7 +70,7 @@ class ServerRound:
         Messages that have arrived, by node: masked messages, or each message's aggregate by a local mechanism.
     """
 
-    def __init__(self, number: int, plan: RoundPlan, before: Arrays, messages: list[Message], grid: Grid, timeout: float) -> None:
+    def __init__(self, number: int, plan: PlannedRound, before: Arrays, messages: list[Message], grid: Grid, timeout: float) -> None:
         self.number = number
         self.plan = plan
         self.before = before
@@ -97,7 +100,7 @@ class ServerRound:
         answers = {}
         for node, answer in sorted(self._answers(replies).items()):
             try:
-                self.messages[node] = self._taken_in(unpacked_message(answer.content))
+                self.messages[node] = self._taken_in(unpacked_message(answer.content), node)
             except UNREADABLE as error:
                 logging.getLogger("flwr").warning("quietbits: node %d sends no message of the round: %s", node, error)
             else:
@@ -124,11 +127,11 @@ class ServerRound:
 
     def report(self, mechanism: Mechanism | None, refusal: str | None = None) -> RoundReport:
         """Return the report of the round, with the guarantee for the clients that stayed."""
-        guarantee = None if mechanism is None else self.plan.report(mechanism, 1).guarantee
+        guarantee = None if mechanism is None else self.plan.guarantee(mechanism, 1)
         wrap = mechanism.coordinate_wrap_probability if isinstance(mechanism, SecureSumMechanism) else 0.0
         who = len(self.invited), len(self.messages)
         false = tuple(sorted(self._masking.false_shares))
-        return RoundReport(self.number, self.plan.mechanism, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap, false)
+        return RoundReport(self.number, self.plan.mechanism_name, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap, false)
 
     def _secure_sum(self) -> SecureSumMechanism:
         """Return the mechanism for the clients that mask, as they built it."""
@@ -136,26 +139,13 @@ class ServerRound:
         assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
         return mechanism
 
-    def _taken_in(self, message: NDArray[Any]) -> NDArray[Any]:
+    def _taken_in(self, message: NDArray[Any], node: int) -> NDArray[Any]:
         if not self.plan.adds_up:
-            self._check_form(message)
-            return self.plan.built().aggregate(message)
-        mechanism = self._secure_sum()
-        if message.shape != (mechanism.padded_dimension,):
-            raise ValueError(f"message must have {mechanism.padded_dimension} numbers, got the shape {message.shape}")
-        return check_residues("message", message, mechanism.modulus)
-
-    def _check_form(self, message: NDArray[Any]) -> None:
-        """Refuse a message of another shape or type, which might hold several messages."""
-        expected = self._known_message
-        if (message.shape, message.dtype) != (expected.shape, expected.dtype):
-            raise ValueError(f"message must be {expected.dtype} of shape {expected.shape}, got {message.dtype} of shape {message.shape}")
-        if message.dtype.kind == "f" and not np.isfinite(message).all():
-            raise ValueError("message must be finite")
-
-    @cached_property
-    def _known_message(self) -> NDArray[Any]:
-        return known_message(self.plan.built())
+            return self.plan.aggregate(message, node)
+        mechanism, residues = self._secure_sum(), self.plan.residues(message)
+        if residues.shape != (mechanism.padded_dimension,):
+            raise ValueError(f"message must have {mechanism.padded_dimension} numbers, got the shape {residues.shape}")
+        return check_residues("message", residues, mechanism.modulus)
 
     def _is_complete(self, revealed: Revealed) -> bool:
         gone = self._masking.letters.keys() - self.messages.keys()
@@ -217,20 +207,26 @@ class PrivateMeanStrategy(Strategy):
     that stayed, and the guarantee is computed anew for their noise. The strategy refuses a round with too weak a guarantee before the
     removal of masks.
 
+    The mechanism is either built from a task, or that of a deployment, whose clients send messages in its wire format.
+
     Parameters
     ----------
     strategy : flwr.serverapp.strategy.Strategy
         The strategy to wrap.
-    mechanism : str
-        A mechanism of the registry for vectors, of the trust model local or secure-sum.
-    task : Task
+    mechanism : str or None
+        A mechanism of the registry for vectors, of the trust model local or secure-sum; None with a deployment.
+    task : Task or None
         Task with a ball of the model's dimension, the number of clients whose noise the guarantee counts, and epsilon and delta over all
-        rounds.
+        rounds; None with a deployment, which states them.
     options : mapping
         Design choices of the mechanism. The server draws omitted seeds, which are public, anew for every round.
+    deployment : str, Path or None
+        Folder of a deployment for vectors, of the trust model local or secure-sum, in place of a mechanism and a task.
+    first_round : int
+        Number of the deployment's round, from 0, that is the first round of this run; earlier runs have used those before it.
     largest_epsilon : float or None
-        Largest epsilon of all rounds of the task together, if each round had the noise of the clients that stayed; the strategy refuses a
-        round above it. None for the task's epsilon.
+        Largest epsilon of all rounds together, if each round had the noise of the clients that stayed; the strategy refuses a round above
+        it. None for the epsilon of the task, or of the deployment.
     on_refusal : str
         Effect of a refused round: with ``"raise"`` it raises ``InfeasibleError`` and ends the run; with ``"skip"`` it is logged, and the
         model stays the same.
@@ -249,29 +245,38 @@ class PrivateMeanStrategy(Strategy):
     def __init__(
         self,
         strategy: Strategy,
-        mechanism: str,
-        task: Task,
+        mechanism: str | None = None,
+        task: Task | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
         *,
+        deployment: str | Path | None = None,
+        first_round: int = 0,
         largest_epsilon: float | None = None,
         on_refusal: str = "raise",
         timeout: float = 600.0,
         allow_real_numbers: bool = False,
     ) -> None:
         self.strategy = strategy
-        self.mechanism = mechanism
-        self.task = check_task(task)
-        self.options = dict(options)
-        self.largest_epsilon = task.epsilon * ROUNDING if largest_epsilon is None else largest_epsilon
+        # The plan refuses mechanisms, tasks and deployments that no federation can carry.
+        self.plan: PlannedRound
+        if deployment is None:
+            if mechanism is None or task is None:
+                raise ValueError(f"mechanism and task must be given, or a deployment, got {mechanism!r} and {task!r}")
+            if first_round != 0:
+                raise ValueError(f"first_round must be 0 without a deployment, got {first_round!r}")
+            self.plan = RoundPlan("", mechanism, check_task(task), dict(options), allow_real_numbers=allow_real_numbers)
+        else:
+            if mechanism is not None or task is not None or options:
+                raise ValueError(f"mechanism, task and options must be left out with a deployment, which has its own, got {mechanism!r}")
+            check_integer("first_round", first_round, low=0, high=MOST_ROUNDS)
+            self.plan = DeployedRound("", load_deployment(deployment), first_round)
+        self.largest_epsilon = self.plan.epsilon * ROUNDING if largest_epsilon is None else largest_epsilon
         check_real("largest_epsilon", self.largest_epsilon, low=0.0, high=1e100)
         self.on_refusal = check_choice("on_refusal", on_refusal, REFUSALS)
         self.timeout = check_real("timeout", timeout, low=0.0, high=1e9)
-        self.allow_real_numbers = allow_real_numbers
         self.reports: list[RoundReport] = []
         self._round: ServerRound | None = None
         self._released: list[Mechanism] = []
-        # The plan refuses mechanisms and tasks that no federation can carry.
-        RoundPlan("", mechanism, task, self.options, allow_real_numbers=allow_real_numbers)
 
     def guarantee(self) -> Guarantee:
         """Return the proven guarantee of all rounds so far, for a client that took part in each.
@@ -280,9 +285,9 @@ class PrivateMeanStrategy(Strategy):
         fewer clients, plus noise that does not depend on the client in question.
         """
         if not self._released:
-            return Guarantee(0.0, self.task.adjacency, entry_named(self.mechanism).trust_model, delta=self.task.delta)
+            return Guarantee(0.0, self.plan.adjacency, self.plan.trust_model, delta=self.plan.delta)
         weakest = min(self._released, key=lambda mechanism: mechanism.joint_clients or 0)
-        return weakest.privacy().report(self.task.delta, self.task.adjacency, len(self._released)).guarantee
+        return self.plan.guarantee(weakest, len(self._released))
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
         """State the mechanism to the wrapped strategy's nodes; a secure sum exchanges keys first."""
@@ -291,12 +296,13 @@ class PrivateMeanStrategy(Strategy):
         if not messages:
             return messages
         before = numpy_arrays(only_arrays(messages[0].content, "message"))
-        if coordinates(before) != self.task.dimension:
-            raise ValueError(f"task must be for {coordinates(before)} coordinates, as many as the model has, got {self.task.dimension}")
-        opened = ServerRound(server_round, self._plan(server_round), before, messages, grid, self.timeout)
+        if coordinates(before) != self.plan.dimension:
+            what = "deployment" if isinstance(self.plan, DeployedRound) else "task"
+            raise ValueError(f"{what} must be for {coordinates(before)} coordinates, as many as the model has, got {self.plan.dimension}")
+        opened = ServerRound(server_round, self.plan.at(server_round), before, messages, grid, self.timeout)
         try:
-            if len(self._released) >= self.task.rounds:
-                raise InfeasibleError(f"rounds must be more than {self.task.rounds}, which are over, for another one")
+            if max(len(self._released), opened.plan.round_number) >= self.plan.rounds:
+                raise InfeasibleError(f"rounds must be more than {self.plan.rounds}, which are over, for another one")
             messages = opened.open()
         except InfeasibleError as error:
             self._refuse(opened, error)
@@ -351,26 +357,16 @@ class PrivateMeanStrategy(Strategy):
 
     def summary(self) -> None:
         """Log the mechanism, its budget, and the wrapped strategy's summary."""
-        logging.getLogger("flwr").info("\t├──> quietbits: %s, %s, options %s", self.mechanism, self.task, self.options)
+        logging.getLogger("flwr").info("\t├──> quietbits: %s", self.plan)
         self.strategy.summary()
-
-    def _plan(self, server_round: int) -> RoundPlan:
-        """Return a plan with new public randomness, because updates depend on earlier randomness."""
-        seeds = [
-            option.name for option in entry_named(self.mechanism).options if option.name.endswith(SEED) and option.name not in self.options
-        ]
-        options = {**self.options, **{name: secrets.randbits(63) for name in seeds}}
-        name = f"{server_round}-{secrets.token_hex(8)}"
-        seed = secrets.randbits(63)
-        return RoundPlan(name, self.mechanism, self.task, options, seed=seed, allow_real_numbers=self.allow_real_numbers).probed()
 
     def _mean(self, opened: ServerRound) -> FloatArray:
         """Return the decoded mean update; unmask only if the guarantee is strong enough."""
         mechanism = opened.mechanism_of_those_who_stayed()
-        report = opened.plan.report(mechanism, self.task.rounds)
-        if report.epsilon > self.largest_epsilon:
+        epsilon = self.plan.guarantee(mechanism, self.plan.rounds).epsilon
+        if epsilon > self.largest_epsilon:
             raise InfeasibleError(
-                f"epsilon must be at most {self.largest_epsilon:g} over {self.task.rounds} rounds, got {report.epsilon:.6g} with the "
+                f"epsilon must be at most {self.largest_epsilon:g} over {self.plan.rounds} rounds, got {epsilon:.6g} with the "
                 f"noise of the {len(opened.messages)} of {len(opened.invited)} clients that stayed"
             )
         if opened.plan.adds_up:

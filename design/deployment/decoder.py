@@ -118,6 +118,11 @@ class Decoder:
         if isinstance(deployment.mechanism, SecureSumMechanism):
             raise InfeasibleError("deployment must have a server that sees messages, got a secure sum: decode its sum instead")
 
+    @property
+    def aggregate(self) -> NDArray[Any] | None:
+        """Aggregate of the accepted messages; None without messages."""
+        return self._aggregate
+
     def add(self, messages: Bytes, clients: WordArray | None = None, identifiers: Sequence[Any] | None = None) -> Self:
         """Count messages without headers.
 
@@ -164,7 +169,7 @@ class Decoder:
         size = HEADER_BYTES + deployment.record_bytes
         fitting: list[int] = []
         for place, message in enumerate(messages):
-            reason = self._header_fault(message or b"", size)
+            reason = header_fault(deployment, self.round_number, message or b"")
             if reason is None:
                 fitting.append(place)
             else:
@@ -245,20 +250,22 @@ class Decoder:
         self._seen = np.union1d(self._seen, keys[new])
         return kept[new]
 
-    def _header_fault(self, message: bytes, size: int) -> str | None:
-        if len(message) != size:
-            return LENGTH
-        try:
-            header = Header.from_bytes(message)
-        except DataError:
-            return FOREIGN
-        if header.hash_start != self.deployment.hash_start:
-            return FOREIGN
-        return None if header.round_number == self.round_number else ROUND
-
     def _count(self, aggregate: NDArray[Any], clients: int) -> None:
         self._aggregate = aggregate if self._aggregate is None else self.deployment.mechanism.combine(self._aggregate, aggregate)
         self.accepted += clients
+
+
+def header_fault(deployment: "Deployment", round_number: int, message: bytes) -> str | None:
+    """Return why a message that travels alone is none of a deployment's round; None if its length and its header are right."""
+    if len(message) != HEADER_BYTES + deployment.record_bytes:
+        return LENGTH
+    try:
+        header = Header.from_bytes(message)
+    except DataError:
+        return FOREIGN
+    if header.hash_start != deployment.hash_start:
+        return FOREIGN
+    return None if header.round_number == round_number else ROUND
 
 
 def estimate_of(

@@ -20,7 +20,8 @@ from flwr.serverapp.strategy import FedAdam, FedAvg
 from quietbits import REGISTRY, InfeasibleError, NormBall, Task
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod
 from quietbits.analysis.federation.privacy_ledger import PrivacyLedger
-from quietbits.analysis.federation.round_plan import CARRIED_TRUST_MODELS, RoundPlan
+from quietbits.analysis.federation.planned_round import CARRIED_TRUST_MODELS
+from quietbits.analysis.federation.round_plan import RoundPlan
 from quietbits.analysis.federation.strategy import PrivateMeanStrategy
 
 from .conftest import LEDGER, Loop
@@ -105,7 +106,7 @@ def test_the_guarantee_is_that_of_those_who_stayed(mechanism: str, model: ArrayR
     report = federation.reports[0]
     plan = RoundPlan("", mechanism, task(mechanism), OPTIONS.get(mechanism, {}))
     assert report.stayed == 4
-    assert report.guarantee == plan.report(plan.built_for(4), 1).guarantee
+    assert report.guarantee == plan.guarantee(plan.built_for(4), 1)
     assert report.guarantee.epsilon > plan.built().guarantee.epsilon
     assert report.wrap_probability == plan.built_for(4).coordinate_wrap_probability
     assert federation.guarantee() == report.guarantee
@@ -165,7 +166,7 @@ def test_every_local_mechanism_is_carried_as_messages(mechanism: str, model: Arr
     report = federation.reports[0]
     assert report.stayed == 3
     plan = RoundPlan("", mechanism, stated, OPTIONS.get(mechanism, {}), allow_real_numbers=allowed)
-    assert report.guarantee == plan.report(plan.built(), 1).guarantee
+    assert report.guarantee == plan.guarantee(plan.built(), 1)
     assert report.guarantee.epsilon <= 8.0
     for guarantee in (report.guarantee, federation.guarantee()):
         assert ("of real numbers only (allow_real_numbers)" in str(guarantee)) == allowed
@@ -312,7 +313,7 @@ def test_no_server_gets_more_than_a_clients_budget_by_changing_its_task(model: A
     assert "epsilon must be at most 1 for this client over all its tasks, replace-one adjacency, got 1.1" in loop.errors[-1]
     spent = PrivacyLedger(tmp_path / LEDGER.format_map({"partition-id": 2}), 1.0, 0.01, "replace-one").spent()
     plans = [RoundPlan("", "sqkr", task("sqkr", epsilon=0.4, rounds=rounds)) for rounds in (1, 2)]
-    assert [guarantee.epsilon for guarantee in spent] == [plan.report(plan.built(), plan.task.rounds).epsilon for plan in plans]
+    assert [guarantee.epsilon for guarantee in spent] == [plan.guarantee(plan.built(), plan.rounds).epsilon for plan in plans]
 
 
 def test_the_same_task_is_paid_for_again_in_another_run(model: ArrayRecord, tmp_path: Path) -> None:
@@ -346,7 +347,7 @@ def test_masked_messages_are_paid_for_before_they_leave_and_again_for_fewer_surv
     federation = strategy("distributed-skellam", stated, largest_epsilon=1000.0)
     federation.start(loop, model, num_rounds=1)
     plan = RoundPlan("", "distributed-skellam", stated)
-    everyone, others = (plan.report(plan.built_for(clients), 1).epsilon for clients in (5, 4))
+    everyone, others = (plan.guarantee(plan.built_for(clients), 1).epsilon for clients in (5, 4))
     assert (seen, federation.reports[0].stayed) == ([everyone], 4)
     assert [guarantee.epsilon for guarantee in ledger.spent()] == [others]
     assert others > everyone
@@ -413,10 +414,10 @@ def test_what_is_not_one_message_counts_as_a_client_that_left(
 
 def test_a_client_with_another_mechanism_does_not_take_part() -> None:
     plan = RoundPlan("1", "laplace", task("laplace", domain=NormBall(8, 1.0, 2.0)), allow_real_numbers=True).probed()
-    plan.check_probe()
+    plan.check()
     other = replace(plan, probe=(plan.probe[0] * 1.001, *plan.probe[1:]))
     with pytest.raises(ValueError, match="versions of libraries differ"):
-        other.check_probe()
+        other.check()
     assert RoundPlan.from_document(plan.document()) == plan
 
 

@@ -11,6 +11,7 @@ from ..files import is_stream, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, check_there, grid, progress_bar, say, warn, working
 from .options import Megabytes, Seed, bytes_of, complete_column
+from .deploy import verify_deployed
 from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def design_mvu_command(
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
     wanted = str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in)
-    with working(f"designing a table of {bits_in} bits in, {bits_out} bits out"):
+    with progress_bar(f"designing a table of {bits_in} bits in, {bits_out} bits out") as on_step:
         table = design_mvu(
             epsilon,
             bits_in,
@@ -96,6 +97,7 @@ def design_mvu_command(
             symmetric=symmetric,
             interval=interval,
             seed=seed,
+            on_step=on_step,
         )
     if certify_seconds is not None:
         with progress_bar("proving a bound among tables of as many bits") as on_step:
@@ -126,9 +128,13 @@ def verify_command(
 ) -> None:
     """Recompute a table's certificate from its file, without a solver (`read_table`).
 
-    The exit code is 1 if anything differs. For a folder, the command verifies all tables, their C headers, and the index if there is one
-    (`verify_folder`).
+    The exit code is 1 if anything differs. For a folder of a deployment, the command recomputes the mechanism, its guarantee, its clients'
+    code and known answers (`verify_deployment`). For a folder of tables, the command verifies all tables, their C headers, and the index if
+    there is one (`verify_folder`).
     """
+    if (file / "deployment.json").is_file():
+        verify_deployed(file, json)
+        return
     if file.is_dir():
         verify_tables(file, json)
         return

@@ -11,6 +11,7 @@ from .account import account_app, calibrate_app
 from .audit import audit_app
 from .commands import Command
 from .console import OneLineErrors
+from .deploy import decode_command, deploy_app, encode_command
 from .design import certify_command, design_app, export_command, verify_command
 from .estimate import demo_command, estimate_app
 from .mechanisms import mechanisms_command
@@ -30,6 +31,9 @@ app.add_typer(design_app, name="design")
 app.command("verify", cls=Command)(verify_command)
 app.command("certify", cls=Command)(certify_command)
 app.command("export", cls=Command)(export_command)
+app.add_typer(deploy_app, name="deploy")
+app.command("encode", cls=Command)(encode_command)
+app.command("decode", cls=Command)(decode_command)
 app.command("mechanisms", cls=Command)(mechanisms_command)
 app.command("plan", cls=Command)(plan_command)
 app.add_typer(account_app, name="account")

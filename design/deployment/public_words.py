@@ -23,6 +23,8 @@ def public_words(key: bytes, round_number: int, clients: WordArray, count: int) 
     >>> words.tolist() == [[0x903DF1A0ADE0B876, 0x28BD8653E56A5D40]]
     True
     """
+    if count == 0:
+        return np.empty((len(clients), 0), dtype=np.uint64)
     blocks = -(-count // BLOCK_WORDS)
     state = np.empty((16, len(clients), blocks), dtype=np.uint32)
     state[:4] = CHACHA_CONSTANTS[:, None, None]

@@ -1,0 +1,1 @@
+"""Deployments of the registry's mechanisms, and rounds of their clients."""

@@ -1,0 +1,60 @@
+"""Estimates from files of messages of a deployment, on one machine or several."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...design.deployment.decoder import DecodedEstimate
+from ...design.deployment.deployment import Deployment
+from ...design.deployment.message_files import ARROW_SUFFIXES, decode_file
+from ...errors import DataError
+from ...files import shown_path
+from ...progress import OnStep, silent
+
+RECORD_SUFFIX = ".qbm"
+
+
+def decode_messages(
+    deployment: Deployment,
+    paths: Sequence[Path],
+    round_number: int = 0,
+    id_column: str | None = None,
+    on_step: OnStep = silent,
+) -> DecodedEstimate:
+    """Return the estimate from files of messages, or folders of such files.
+
+    Parameters
+    ----------
+    deployment : Deployment
+        The deployment.
+    paths : sequence of Path
+        Files, and folders whose files with the suffixes ``.qbm``, ``.parquet``, ``.arrow`` and ``.feather`` are read.
+    round_number : int
+        Number of the round.
+    id_column : str or None
+        Column that names the client of a row, for tables.
+    on_step : callable
+        Progress, in records of a file.
+
+    Raises
+    ------
+    DataError
+        If a file as a whole is no file of messages of this deployment and round, or no message is accepted.
+    """
+    decoder = deployment.decoder(round_number)
+    for path in message_paths(paths):
+        decode_file(decoder, path, id_column, on_step)
+    return decoder.estimate()
+
+
+def message_paths(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and the files of messages of folders, each once."""
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(file for file in path.iterdir() if file.suffix in (RECORD_SUFFIX, *ARROW_SUFFIXES))
+            if not inside:
+                raise DataError(f"{shown_path(path)}: the folder must have a file of messages, {RECORD_SUFFIX} or {', '.join(ARROW_SUFFIXES)}")
+            files |= dict.fromkeys(inside)
+        else:
+            files[path] = None
+    return list(files)

@@ -136,7 +136,10 @@ def print_deployment(deployment: "Deployment", title: str) -> None:
             ("mechanism", deployment.mechanism_name),
             ("guarantee", deployment.privacy_words),
             ("realised epsilon of a message", "that of the table" if realised is None else repr(realised)),
-            ("message", f"{program.fields} field{'s' if program.fields > 1 else ''} of {program.field_bits} bits, {program.message_bytes} bytes"),
+            (
+                "message",
+                f"{program.fields} field{'s' if program.fields > 1 else ''} of {program.field_bits} bits, {program.message_bytes} bytes",
+            ),
             ("client's index", "stands beside each message" if deployment.carries_index else "is not sent"),
             ("valid until", deployment.valid_until or "no end is stated"),
             ("hash", deployment.hash),

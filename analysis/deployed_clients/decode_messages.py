@@ -53,7 +53,9 @@ def message_paths(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(file for file in path.iterdir() if file.suffix in (RECORD_SUFFIX, *ARROW_SUFFIXES))
             if not inside:
-                raise DataError(f"{shown_path(path)}: the folder must have a file of messages, {RECORD_SUFFIX} or {', '.join(ARROW_SUFFIXES)}")
+                raise DataError(
+                    f"{shown_path(path)}: the folder must have a file of messages, {RECORD_SUFFIX} or {', '.join(ARROW_SUFFIXES)}"
+                )
             files |= dict.fromkeys(inside)
         else:
             files[path] = None

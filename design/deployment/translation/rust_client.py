@@ -1,5 +1,6 @@
 """A deployment's client as a Rust crate."""
 
+import re
 from typing import TYPE_CHECKING
 
 from .c_client import SYSTEM_WORDS, template
@@ -42,7 +43,7 @@ def rust_client(description: "ClientDescription") -> dict[str, str]:
         "input_name": argument,
         "input_words": words,
         "system_words": SYSTEM_WORDS,
-        **{f"uses_{operation}": f" {operation}(" in text for operation in OPERATIONS},
+        **{f"uses_{operation}": re.search(rf"\b{operation}\(", text) is not None for operation in OPERATIONS},
     }
     files = {"Cargo.toml": "Cargo.toml.jinja", "src/lib.rs": "lib.rs.jinja", "src/sampler.rs": "sampler.rs.jinja"}
     if program.public_words:

@@ -12,10 +12,10 @@ TYPES: Mapping[str, str] = MappingProxyType({"Word": "u64", "Count": "usize", "N
 PARAMETERS = MappingProxyType(
     {**TYPES, "Words": "&[u64]", "Fields": "&mut [u64]", "Numbers": "&[f64]", "Cells": "&mut [f64]", "Source": "&mut impl Words"}
 )
-# Words that cannot be names; Rust writes others of its keywords as r#name.
-KEYWORDS = frozenset(
-    "abstract async await become box break const continue do dyn enum extern final fn gen impl let loop macro match mod move mut override"
-    " priv pub ref static struct trait try type typeof unsafe unsized use virtual where yield".split()
+# Keywords of Rust that are names in Python.
+KEYWORDS = (
+    "abstract become box const do dyn enum extern final fn gen impl let loop macro match mod move mut override priv pub ref static struct"
+    " trait type typeof unsafe unsized use virtual where"
 )
 
 
@@ -26,7 +26,7 @@ class RustPrinter(Printer):
 
     def name(self, identifier: str) -> str:
         """Return the name; a keyword is written as a raw identifier."""
-        return f"r#{identifier}" if identifier in KEYWORDS else identifier
+        return f"r#{identifier}" if identifier in KEYWORDS.split() else identifier
 
     def literal(self, value: int | float | bool, kind: str) -> str:
         """Return a literal, whose type follows from its surroundings."""

@@ -252,7 +252,7 @@ class _Typing(ast.NodeVisitor):
         if kind in LITERALS and wanted is not None:
             kind = wanted
             self.settle(node, kind)
-        if wanted is not None and kind != wanted and {kind, wanted} not in ({"Words", "Fields"}, {"Numbers", "Cells"}):
+        if wanted is not None and kind != wanted and (kind, wanted) not in (("Fields", "Words"), ("Cells", "Numbers")):
             raise TranslationError(f"{ast.unparse(node)} must be a {wanted} in {self.function.name}, got a {kind}")
         self.function.types[node] = kind
         return kind

@@ -99,7 +99,7 @@ def _fork(work: Callable[[], int]) -> int:
         return child
     code = 99
     try:
-        isolate(ROOT)
+        isolate(ROOT, MOST_MEMORY)
         code = work()
     finally:
         os._exit(code)

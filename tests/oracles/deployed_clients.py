@@ -46,7 +46,7 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "recursive": lambda: recursive_hadamard_response(4.0, ITEMS),
     "projective": lambda: projective_geometry_response(1.0, ITEMS),
     "subset": lambda: subset_selection(1.0, ITEMS),
-    "large-subset": lambda: subset_selection(2.0, 300),
+    "large-subset": lambda: subset_selection(2.0, 150),
     "table": lambda: TableMeanMechanism(generalised_randomised_response(1.0, 3)),
     "bitwise-table": lambda: TableMeanMechanism(bitwise_randomised_response(2.0, 4, interval=(-3.0, 0.1))),
     "sign": lambda: CLDPMechanism(1.0),

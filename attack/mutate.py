@@ -22,6 +22,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from .cases import MOST_MEMORY
 from .isolation import isolate
 from .mutants import KINDS, Mutant, mutants_of
 

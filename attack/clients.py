@@ -21,7 +21,11 @@ from ..design.frequencies.randomised_response import FrequencyRandomisedResponse
 from ..design.frequencies.subset_selection import subset_selection
 from ..design.frequencies.unary_encoding import UnaryEncoding
 from ..design.local.cldp import CLDPMechanism, vector_cldp_mechanism
+from ..design.local.sqkr import SQKRMechanism
+from ..design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism
 from ..design.local.vector_table import VectorTableMechanism
+from ..design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ..design.secure_sum.distributed_skellam import DistributedSkellamMechanism
 from ..design.tables.randomised_response import generalised_randomised_response
 from ..design.tables.table_mean import TableMeanMechanism
 from .cases import Arguments, Attack, Refused, refusal
@@ -31,6 +35,7 @@ INPUTS = 20_000
 COMPILER = ("gcc", "-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-pedantic", "-Werror")
 # Casts of numbers outside the target's range, and divisions by zero, are not among the checks of `undefined`.
 SANITIZERS = ("-fsanitize=address,undefined,float-cast-overflow,float-divide-by-zero", "-fno-sanitize-recover=all")
+DELTA = 1e-5
 NORMS = (1.0, 2.0, math.inf)
 # Mechanisms of an epsilon and a size, which is a number of items, bits, or a dimension.
 KINDS: Mapping[str, Callable[[float, int], Mechanism]] = {
@@ -49,6 +54,10 @@ KINDS: Mapping[str, Callable[[float, int], Mechanism]] = {
         )
         for norm in NORMS
     },
+    "kashin": lambda epsilon, size: SQKRMechanism(epsilon, 1 + size % 4, NormBall(4 + size % 30, 2.0, 0.3)),
+    "simplex": lambda epsilon, size: RotatingSimplexMechanism(epsilon, 1 + size % 4, NormBall(1 + size, 2.0, 0.3)),
+    "gaussian sum": lambda epsilon, size: DistributedDiscreteGaussianMechanism(NormBall(size, 2.0, 0.3), 50, 18, 0.02, 1 / epsilon, DELTA),
+    "skellam sum": lambda epsilon, size: DistributedSkellamMechanism(NormBall(size, 2.0, 0.3), 50, 18, 0.02, 1 / epsilon, DELTA),
 }
 
 DRIVER = """
@@ -164,7 +173,7 @@ def check(folder: Path, kind: str, epsilon: float, size: int, seed: int, inputs:
     if shutil.which("gcc") is None:
         raise Refused("gcc is missing")
     try:
-        deployment = Deployment(KINDS[kind](epsilon, size), "attacked", name="attacked")
+        deployment = Deployment(KINDS[kind](epsilon, size), "attacked", delta=DELTA if kind.endswith("sum") else 0.0, name="attacked")
         program = deployment.program
     except REFUSALS as error:
         raise refusal(error) from error

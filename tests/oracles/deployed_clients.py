@@ -24,7 +24,11 @@ from quietbits.design.frequencies.randomised_response import FrequencyRandomised
 from quietbits.design.frequencies.subset_selection import subset_selection
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 from quietbits.design.local.cldp import CLDPMechanism, vector_cldp_mechanism
+from quietbits.design.local.sqkr import SQKRMechanism
+from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.table_mean import TableMeanMechanism
 
@@ -39,6 +43,8 @@ SPECIAL = 0.3
 ERROR_PROBABILITY = 1e-9
 DRAWS = 10**6
 
+DELTA = 1e-5
+BALL = NormBall(DIMENSION, 2.0, CLIP_NORM)
 MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "response": lambda: FrequencyRandomisedResponse(1.0, ITEMS),
     "unary": lambda: UnaryEncoding(1.0, ITEMS),
@@ -59,6 +65,10 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
         )
         for norm in (1.0, 2.0, math.inf)
     },
+    "kashin": lambda: SQKRMechanism(3.0, 3, BALL),
+    "simplex": lambda: RotatingSimplexMechanism(2.0, 2, BALL),
+    "gaussian-sum": lambda: DistributedDiscreteGaussianMechanism(BALL, 100, 16, 0.01, 0.5, DELTA),
+    "skellam-sum": lambda: DistributedSkellamMechanism(BALL, 100, 16, 0.01, 0.3, DELTA),
 }
 
 
@@ -66,7 +76,9 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
 def deployments() -> dict[str, Deployment]:
     """Return a deployment of every mechanism, by name."""
     return {
-        name: Deployment(mechanism(), "mechanism", ROUNDS, name=name.replace(".0", "").replace(".", "-"))
+        name: Deployment(
+            mechanism(), "mechanism", ROUNDS, delta=DELTA if name.endswith("sum") else 0.0, name=name.replace(".0", "").replace(".", "-")
+        )
         for name, mechanism in MECHANISMS.items()
     }
 
@@ -210,7 +222,7 @@ def extreme_cases() -> list[Case]:
         (5e-324, -5e-324, 1e-308, 0.0, -0.0),
         (math.nextafter(CLIP_NORM, 1), CLIP_NORM, 0.0, 0.0, 0.0),
     ]
-    words = [(2654435761 * number * 2**33 + number) % WORDS for number in range(1, 20)]
+    words = np.random.default_rng(7).integers(WORDS, size=2000, dtype=np.uint64).tolist()
     names = [name for name, deployment in deployments().items() if deployment.input_kind == "vector"]
     return [python_case(name, 0, 0, vector, words) for name in names for vector in extremes]
 

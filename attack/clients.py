@@ -55,7 +55,9 @@ KINDS: Mapping[str, Callable[[float, int], Mechanism]] = {
         for norm in NORMS
     },
     "kashin": lambda epsilon, size: SQKRMechanism(epsilon, 1 + size % 4, NormBall(4 + size % 30, 2.0, 0.3)),
-    "simplex": lambda epsilon, size: RotatingSimplexMechanism(epsilon, 1 + size % 4, NormBall(1 + size, 2.0, 0.3)),
+    "simplex": lambda epsilon, size: RotatingSimplexMechanism(
+        epsilon, min(1 + size % 4, (size + 2).bit_length() - 1), NormBall(1 + size, 2.0, 0.3)
+    ),
     "gaussian sum": lambda epsilon, size: DistributedDiscreteGaussianMechanism(NormBall(size, 2.0, 0.3), 50, 18, 0.02, 1 / epsilon, DELTA),
     "skellam sum": lambda epsilon, size: DistributedSkellamMechanism(NormBall(size, 2.0, 0.3), 50, 18, 0.02, 1 / epsilon, DELTA),
 }
@@ -125,8 +127,15 @@ int main(int count, char **arguments)
         const uint64_t item = random_word() % 16 == 0 ? random_word() : random_word() % {CHOICES};
         int place, bad = 0, code;
 
-        for (place = 0; place < {SIZE}; ++place) {
+        for (place = 0; place < {SIZE}; ++place)
             vector[place] = whole && place ? vector[0] : odd_number();
+        if (random_word() % 8 == 0) {
+            /* An infinity, or NaN. */
+            const uint64_t word = (random_word() & UINT64_C(0x8000000000000000)) | UINT64_C(0x7ff0000000000000);
+            const uint64_t bits = word | (random_word() % 2 ? random_word() >> 12 : 0);
+            memcpy(&vector[random_word() % {SIZE}], &bits, sizeof bits);
+        }
+        for (place = 0; place < {SIZE}; ++place) {
             /* The bits of NaN and of infinities have an exponent of ones only. */
             uint64_t bits;
             memcpy(&bits, &vector[place], sizeof bits);

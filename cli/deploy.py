@@ -69,7 +69,9 @@ def _subcommand(name: str) -> Any:
 
 
 def _mechanism_command(name: str) -> Any:
+    from ..analysis.catalogue.accounts import plans_dropouts
     from ..analysis.catalogue.registry import REGISTRY
+    from .account import Dropout
 
     entry = REGISTRY[name]
     options = entry.calibration_options
@@ -84,6 +86,7 @@ def _mechanism_command(name: str) -> Any:
                 delta=values["delta"],
                 rounds=values["rounds"],
                 adjacency=values["adjacency"],
+                dropout=values.get("dropout", 0.0),
                 **_labels(values),
                 **given(options, values),
             ),
@@ -91,6 +94,8 @@ def _mechanism_command(name: str) -> Any:
         )
 
     budget: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": (Delta, 0.0), "rounds": (Rounds, 1)}
+    if plans_dropouts(name):
+        budget["dropout"] = (Dropout, 0.0)
     fixed = {**budget, "adjacency": (adjacency_of(entry.adjacencies), None), **DEPLOYED}
     return with_options(run, options, fixed, f"Write the clients of {name} that keep a budget (`quietbits.deploy`).")
 

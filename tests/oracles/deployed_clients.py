@@ -1,9 +1,11 @@
 """Deployments of every mechanism with a client, cases with the messages of the Python client, and exact laws of messages."""
 
+import itertools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -246,6 +248,7 @@ DRAWN: Mapping[str, tuple[Any, ...]] = {
     "table": (0.3,),
     "sign": (0.7,),
     "signs-inf": (0.1, -0.4, 0.0, 0.25, -0.3),
+    "gaussian-sum": (0.0,) * DIMENSION,
 }
 
 
@@ -263,6 +266,14 @@ def check_frequencies(name: str, messages: bytes) -> None:
         chances[DRAWN[name][0]] = 0.5
         statistic = np.sum((fields.sum(axis=0) - DRAWS * chances) ** 2 / (DRAWS * chances * (1 - chances)))
         freedom = ITEMS
+    elif name == "gaussian-sum":
+        # Messages about the zero vector are noise, whose values of probability 1e-4 or less are counted together on either side.
+        noise = (fields + 2**15) % 2**16 - 2**15
+        chances = _noise_chances(program.constants)
+        most = len(chances) // 2
+        expected = DRAWS * program.fields * chances
+        counts = np.bincount((noise.clip(-most, most) + most).ravel(), minlength=len(chances))
+        statistic, freedom = np.sum((counts - expected) ** 2 / expected), len(chances) - 1
     else:
         chances = _law(name)
         counts = np.bincount(fields[:, 0], minlength=len(chances))
@@ -274,6 +285,15 @@ def check_frequencies(name: str, messages: bytes) -> None:
 
 def _share(word: Any) -> float:
     return float(word) / 2.0**64
+
+
+def _noise_chances(constants: Mapping[str, Any]) -> FloatArray:
+    """Return the probabilities of noise from -most to most; the ends have those of all noise beyond them, too."""
+    thresholds = [0] + [(upper << 63) + lower for upper, lower in zip(constants["upper"], constants["lower"], strict=True)] + [2**127]
+    sizes = np.array([float(Fraction(high - low, 2**127)) for low, high in itertools.pairwise(thresholds)])
+    most = int(np.sum(sizes > 1e-4))
+    sides = np.append(sizes[1:most], sizes[most:].sum()) / 2
+    return np.concatenate([sides[::-1], sizes[:1], sides])
 
 
 def _law(name: str) -> FloatArray:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deployed_clients import DRAWN, DRAWS, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
+from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
 
 from quietbits.design.deployment.deployment import Deployment
+from quietbits.design.deployment.public_words import public_words
 from quietbits.design.deployment.translation.c_client import c_client
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="clients in C are compiled with gcc, which is missing")
@@ -19,6 +20,8 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="clients in 
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror")
 # Products could be fused with sums here, if they were not rounded before.
 FUSED = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wall", "-Wextra", "-pedantic", "-Werror")
+# Words of more than two blocks.
+PUBLIC_WORDS = 20
 NAMES = list(deployments())
 
 MAIN = """
@@ -164,6 +167,26 @@ def test_messages_with_the_systems_words_follow_the_law(strict: Path, name: str)
     line = line_of(NAMES.index(name), 0, 0, DRAWN[name], ())
     messages = subprocess.run([strict, str(DRAWS)], input=line.encode("ascii"), capture_output=True, check=True).stdout
     check_frequencies(name, messages)
+
+
+def test_public_words_are_those_of_the_server(sources: Path) -> None:
+    deployment = deployments()["recursive"]
+    places = [(0, 0), (2, 1), (7, 2**32), (2**32 - 1, LARGEST)]
+    prints = "\n".join(
+        f"    recursive_public_start(&state, {round_number}u, UINT64_C({client}));\n"
+        f'    for (int place = 0; place < {PUBLIC_WORDS}; ++place) printf("%" PRIu64 "\\n", recursive_public_next(&state));'
+        for round_number, client in places
+    )
+    start = '#include <inttypes.h>\n#include <stdio.h>\n#include "recursive.h"\n'
+    (sources / "public.c").write_text(
+        f"{start}int main(void)\n{{\n    recursive_public_state state;\n{prints}\n    return 0;\n}}\n", encoding="ascii"
+    )
+    subprocess.run(["gcc", *STRICT, "public.c", "-o", "public"], cwd=sources, check=True)
+    expected = [
+        public_words(bytes.fromhex(deployment.hash), round_number, np.array([client], dtype=np.uint64), PUBLIC_WORDS)
+        for round_number, client in places
+    ]
+    assert list(map(int, answers(sources / "public", ""))) == np.concatenate(expected).ravel().tolist()
 
 
 def test_a_wrong_law_is_seen() -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deployed_clients import DRAWN, DRAWS, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
+from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
 
 from quietbits.design.deployment.client_program import ClientProgram
 from quietbits.design.deployment.clients.kinds import Fields, Number, Source, Word, floor, select, sqrt
 from quietbits.design.deployment.deployment import Deployment
+from quietbits.design.deployment.public_words import public_words
 from quietbits.design.deployment.translation.client_description import ClientDescription
 from quietbits.design.deployment.translation.rust_client import rust_client
 
@@ -221,6 +222,21 @@ fn prints() {
     chosen = np.where(numbers.view(np.uint64) & np.uint64(1) == 1, numbers, -numbers)
     expected = [np.array([math.sqrt(abs(number)) for number in numbers]), wholes, chosen]
     np.testing.assert_array_equal(printed, np.stack(expected, axis=1).view(np.uint64))
+
+
+def test_public_words_are_those_of_the_server(tmp_path: Path) -> None:
+    deployment = deployments()["recursive"]
+    text = rust_client(deployment.description())
+    checks = ""
+    for round_number, client in [(0, 0), (2, 1), (7, 2**32), (2**32 - 1, LARGEST)]:
+        (expected,) = public_words(bytes.fromhex(deployment.hash), round_number, np.array([client], dtype=np.uint64), 20).tolist()
+        checks += f"    let mut words = PublicWords::new({round_number}, {client});\n"
+        checks += f"    for expected in {expected} {{\n        assert_eq!(words.next(), expected);\n    }}\n"
+    text["src/public_words.rs"] += f"\n#[test]\nfn public_words_are_those_of_the_server() {{\n{checks}}}\n"
+    write(tmp_path, text)
+    ended = cargo(tmp_path, "test", "--lib")
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
+    assert "1 passed" in ended.stdout
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/no/such/file"])

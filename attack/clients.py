@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,16 @@ COMPILER = ("gcc", "-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-pedantic", "-W
 SANITIZERS = ("-fsanitize=address,undefined,float-cast-overflow,float-divide-by-zero", "-fno-sanitize-recover=all")
 DELTA = 1e-5
 NORMS = (1.0, 2.0, math.inf)
+
+
+def _signs(norm: float, epsilon: float, size: int) -> Mechanism:
+    return vector_cldp_mechanism(epsilon, NormBall(size, norm, 0.3))
+
+
+def _letters(norm: float, epsilon: float, size: int) -> Mechanism:
+    return VectorTableMechanism(generalised_randomised_response(epsilon, 1 + size % 5), NormBall(size, norm, 0.3))
+
+
 # Mechanisms of an epsilon and a size, which is a number of items, bits, or a dimension.
 KINDS: Mapping[str, Callable[[float, int], Mechanism]] = {
     "response": lambda epsilon, size: FrequencyRandomisedResponse(epsilon, max(size, 2)),
@@ -47,13 +58,8 @@ KINDS: Mapping[str, Callable[[float, int], Mechanism]] = {
     "subset": lambda epsilon, size: subset_selection(epsilon, max(size, 2)),
     "table": lambda epsilon, size: TableMeanMechanism(generalised_randomised_response(epsilon, 1 + size % 6, interval=(-0.1 * size, 0.3))),
     "sign": lambda epsilon, size: CLDPMechanism(epsilon, (-0.7 * size, 1e-3)),
-    **{f"signs {norm}": lambda epsilon, size, norm=norm: vector_cldp_mechanism(epsilon, NormBall(size, norm, 0.3)) for norm in NORMS},
-    **{
-        f"letters {norm}": lambda epsilon, size, norm=norm: VectorTableMechanism(
-            generalised_randomised_response(epsilon, 1 + size % 5), NormBall(size, norm, 0.3)
-        )
-        for norm in NORMS
-    },
+    **{f"signs {norm}": partial(_signs, norm) for norm in NORMS},
+    **{f"letters {norm}": partial(_letters, norm) for norm in NORMS},
     "kashin": lambda epsilon, size: SQKRMechanism(epsilon, 1 + size % 4, NormBall(4 + size % 30, 2.0, 0.3)),
     "simplex": lambda epsilon, size: RotatingSimplexMechanism(
         epsilon, min(1 + size % 4, (size + 2).bit_length() - 1), NormBall(1 + size, 2.0, 0.3)
@@ -213,7 +219,7 @@ def driver(deployment: Deployment) -> str:
             if isinstance(number, int) and number > 0:
                 edges |= {number - 1, number, 2**64 - 2**64 % number - 1, (2**64 - 2**64 % number) % 2**64}
     text = f'#include "{deployment.identifier}.h"\n' + DRIVER.replace("{AGAIN}", AGAIN if program.constant_time is not None else "")
-    for name, value in {
+    for name, part in {
         "EDGES": ", ".join(f"UINT64_C({edge})" for edge in sorted(edges)),
         "{P}": deployment.identifier,
         "{U}": deployment.identifier.upper(),
@@ -223,7 +229,7 @@ def driver(deployment: Deployment) -> str:
         "{INPUT}": {"item": "item", "number": "vector[0]", "vector": "vector"}[description.input],
         "{PLACE}": "(uint32_t)random_word(), random_word(), " if program.public_words else "",
     }.items():
-        text = text.replace(name, value)
+        text = text.replace(name, part)
     return text
 
 

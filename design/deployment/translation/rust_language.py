@@ -22,7 +22,7 @@ KEYWORDS = (
 class RustPrinter(Printer):
     """Prints functions in Rust, as items of a private module."""
 
-    types = TYPES  # type: ignore[assignment]
+    types = TYPES
 
     def name(self, identifier: str) -> str:
         """Return the name; a keyword is written as a raw identifier."""

@@ -3,6 +3,7 @@
 All deployments are compiled into one program.
 """
 
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -204,6 +205,14 @@ def test_arithmetic_that_forgets_infinities_is_refused(sources: Path, flag: str)
     ended = subprocess.run(["gcc", *STRICT, flag, "-fsyntax-only", "main.c"], cwd=sources, capture_output=True, text=True, check=False)
     assert ended.returncode != 0
     assert "compile without -ffast-math" in ended.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 has an arithmetic of 80 bits")
+def test_arithmetic_of_80_bits_is_refused(sources: Path) -> None:
+    command = ["gcc", *STRICT, "-mfpmath=387", "-fsyntax-only", "main.c"]
+    ended = subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "rounded to 64 bits after every operation" in ended.stderr
 
 
 def test_headers_compile_without_the_systems_words(sources: Path) -> None:

@@ -8,7 +8,7 @@ from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.options import made, options_of, values_of
-from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.registry import REQUIRED, AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
 from ...design.secure_sum.delegated_sum import DelegatedSum
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
@@ -222,9 +222,6 @@ def _sum(mechanism: Mechanism) -> SecureSumMechanism:
 
 # Parameters of the sums' mechanisms, by the norm of their vectors; the drop-out of a share destroys the sum, so that all clients survive.
 SUMS: Mapping[float, type[SecureSumMechanism]] = {1.0: DistributedDiscreteLaplaceMechanism, 2.0: DistributedDiscreteGaussianMechanism}
-SHARE_BITS = Option(
-    "share_bits", int, "Bits of a message, which is a share of a coordinate modulo 2**share_bits.", 24, 1, MOST_BITS, "bits"
-)
 MESSAGES = Option("messages", int, "Shares of each coordinate, in as many messages.", 8, 1, MOST_MESSAGES)
 
 
@@ -238,7 +235,8 @@ def _split_parameters() -> tuple[Option, ...]:
         for option in options.values()
         if option.name not in {*others, "survivors"}
     ]
-    return (*(option for option in shared if option.name != "bits"), SHARE_BITS, MESSAGES, *alone)
+    together = replace(SPLIT_BITS, default=REQUIRED, help="Bits of a coordinate in all messages together, a multiple of their number.")
+    return (*(together if option.name == "bits" else option for option in shared), MESSAGES, *alone)
 
 
 def _account_split(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
@@ -246,7 +244,10 @@ def _account_split(values: Values, adjacency: str | None, _: Sampling | None) ->
     if norm not in SUMS:
         raise ValueError(f"norm must be 1 or 2 for split-and-mix, got {values['norm']}")
     kind = SUMS[norm]
-    given = {**values, "bits": values["share_bits"], "survivors": values["clients"]}
+    width, rest = divmod(values["bits"], values["messages"])
+    if rest or not 1 <= width <= MOST_BITS:
+        raise ValueError(f"bits must be a multiple of messages, at most {MOST_BITS} for each of {values['messages']}, got {values['bits']}")
+    given = {**values, "bits": width, "survivors": values["clients"]}
     missing = [option.name for option in options_of(kind) if given.get(option.name) is None and option.required]
     if missing:
         raise ValueError(f"{missing[0]} must be given for split-and-mix with norm {norm:g}, got none")
@@ -268,8 +269,8 @@ def _account_split(values: Values, adjacency: str | None, _: Sampling | None) ->
 def _of_split(mechanism: Mechanism) -> Values:
     split = mechanism.vector_mechanism
     assert isinstance(split, SplitAndMix)  # noqa: S101 - what the entry builds
-    values = {**values_of(split.inner), "share_bits": (split.modulus - 1).bit_length(), "messages": split.messages}
-    return {name: value for name, value in values.items() if name not in ("bits", "survivors")}
+    values = {**values_of(split.inner), "messages": split.messages, "bits": split.messages * (split.modulus - 1).bit_length()}
+    return {name: value for name, value in values.items() if name != "survivors"}
 
 
 def _split_candidates(task: Task) -> list[Values]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...arguments import MOST_CLIENTS, check_integer
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.task import LARGEST_TARGET, Task
 from ...progress import OnStep, notebook_progress, silent
 from ...shown import in_figures
@@ -122,6 +123,8 @@ def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
     """Return the conditions of a guarantee by a secure sum or a shuffler, in words."""
     task, mechanism = plan.task, planned.mechanism
     if planned.trust_model == "shuffled":
+        if isinstance(mechanism, SecureSumMechanism):
+            return "It needs a shuffler that hides which messages are of one client. If any message is lost, so is the sum."
         return "It needs a shuffler that hides who sent which letter, and counts on the letters of all clients."
     if planned.trust_model != "secure-sum" or mechanism is None:
         return None

@@ -7,8 +7,9 @@ shares as edges between random places. With w_s = (s m)! / (s!)^2,
 
     E[q^(C - 1)] = (1 / q) sum over j of binomial(q, j) sum over s_1 + ... + s_j = n, all positive, of w_(s_1) ... w_(s_j) / w_n.
 
-The term j = 1 is 1. The term j = 2 has the pairs (s, n - s), whose weights fall toward the middle, as w is log-convex. The further terms
-are bounded by their number times the largest weight, that of (n - j + 1, 1, ..., 1), and by a geometric series.
+The term j = 1 is 1. The term j = 2 has the pairs (s, n - s), whose weights fall toward the middle, as w is log-convex. In a further term,
+the weight of (n - j + 1, 1, ..., 1) is the largest, and that of (n - j, 2, 1, ..., 1) the next. Terms beyond a few thousand are bounded by
+the ends of a sequence that falls and then rises.
 """
 
 import math
@@ -16,6 +17,7 @@ import math
 import numpy as np
 
 from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
 from ...errors import InfeasibleError
 from ..numerics.bisection import first_true
 from ..numerics.rounding import SLACK
@@ -23,6 +25,8 @@ from ..numerics.rounding import SLACK
 MOST_CLIENTS = 10**9
 MOST_MESSAGES = 256
 LARGEST_MODULUS = 2**62
+# Number of terms that are added up one by one.
+LISTED = 4096
 
 
 def shuffled_shares_distance(clients: int, messages: int, modulus: int) -> float:
@@ -55,22 +59,12 @@ def shuffled_shares_distance(clients: int, messages: int, modulus: int) -> float
     if m == 1:
         # The weights are not log-convex for unsplit numbers.
         return 1.0
-    ends, inner = 2 * math.log(n) - _log_binomial(n * m, m), 0.0
-    if n > 3:
-        inner = (n - 3) * _exponential(2 * math.log(n * (n - 1) / 2) - _log_binomial(n * m, 2 * m))
-    pairs = (q - 1) / 2 * (min(n - 1, 2) * _exponential(ends) + inner)
-    more = 0.0
-    if n > 2:
-        triples = (q - 1) * (q - 2) / 6 * math.comb(n - 1, 2)
-        more = triples * _exponential(ends + _log_ratio(n - 1, m))
-    if n > 3:
-        # The ratio of subsequent terms is log-convex in j, so that the first or the last ratio is the largest.
-        ratio = max(q * (n / 12) * _exponential(_log_ratio(n - 2, m)), q / (n - 1) * _exponential(_log_ratio(2, m)))
-        if ratio >= 1:
-            return 1.0
-        more /= 1 - ratio
+    ends = _exponential(float(_log_ratios(np.array([n]), m)[0]))
+    # The second pair has the weight w_2 w_(n - 2) / w_n.
+    inner = (n - 3) * _exponential(2 * math.log(n * (n - 1) / 2) - _log_binomial(n * m, 2 * m)) if n > 3 else 0.0
+    pairs = (q - 1) / 2 * (min(n - 1, 2) * ends + inner)
     # The logarithms are sums of at most 512 positive terms, below 2e4, with errors of 1e-12 of the sum.
-    return min(1.0, math.sqrt(pairs + more) / 2 * (1 + 2e4 * SLACK))
+    return min(1.0, math.sqrt(pairs + _further_terms(n, m, q)) / 2 * (1 + 2e4 * SLACK))
 
 
 def messages_for_distance(clients: int, modulus: int, distance: float) -> int:
@@ -95,9 +89,37 @@ def messages_for_distance(clients: int, modulus: int, distance: float) -> int:
     return fewest
 
 
-def _log_ratio(count: int, messages: int) -> float:
-    """Return the logarithm of w_1 w_(count - 1) / w_count."""
-    return 2 * math.log(count) - _log_binomial(count * messages, messages)
+def _further_terms(n: int, m: int, q: int) -> float:
+    """Bound the terms j from 3 on."""
+    last = min(n, q, LISTED)
+    if last < 3:
+        return 0.0
+    j = np.arange(3, last + 1)
+    ratios = _log_ratios(n + 1 - j, m)
+    first = math.log((q - 1) / 2 * ((q - 2) / 3) * math.comb(n - 1, 2)) + float(_log_ratios(np.array([n, n - 1]), m).sum())
+    # The largest weight times the number of sums, and the logarithm of its growth from j to j + 1.
+    growth = np.log((q - j) / (j + 1.0) * ((n - j) / j), out=np.full(len(j), -math.inf), where=(j < q) & (j < n)) + ratios
+    terms = first + np.concatenate([[0.0], np.cumsum(growth[:-1])])
+    # All but j of the sums have at most the next weight; their number is binomial(n - 1, j - 1).
+    sums = np.concatenate([[0.0], np.cumsum(np.log((n - j[:-1]) / j[:-1]))]) + math.log(math.comb(n - 1, 2))
+    shares = np.minimum(1.0, np.exp(np.log(j) - sums) + np.exp(np.minimum(0.0, ratios - float(_log_ratios(np.array([2]), m)[0]))))
+    listed = math.fsum(np.exp(np.minimum(terms, 700.0)) * shares)
+    if last == min(n, q):
+        return listed
+    # Growth of at most q n / (j (j + 1)) times the ratio is log-convex in j: terms that do not rise at first are largest at an end.
+    if math.log(q * n / (last * (last + 1))) + float(ratios[-1]) > 0:
+        return math.inf
+    gamma = math.lgamma
+    parts = ((n - 3) * math.log(q * n), 2 * gamma(n - 1), (n - 2) * gamma(m + 1))
+    losses = (gamma(n) + gamma(n + 1), gamma((n - 2) * m + 1))
+    end = first + math.log(12) + math.fsum(parts) - math.fsum(losses) + SLACK * math.fsum((*parts, *losses))
+    return listed + (n - last) * _exponential(max(float(terms[-1]), end))
+
+
+def _log_ratios(counts: IntegerArray, messages: int) -> FloatArray:
+    """Return the logarithms of w_1 w_(s - 1) / w_s for numbers s of clients."""
+    chosen = np.arange(messages)
+    return np.asarray(2 * np.log(counts) - np.log((counts[:, None] * messages - chosen) / (chosen + 1.0)).sum(axis=1))
 
 
 def _log_binomial(items: int, chosen: int) -> float:

@@ -173,7 +173,7 @@ def mixed_privacy(inner: Privacy, distance: float) -> Privacy:
     --------
     >>> from quietbits import pure_privacy
     >>> privacy = mixed_privacy(pure_privacy(1.0, "secure-sum"), 1e-8)
-    >>> privacy.epsilon(1e-6), privacy.trust_model, privacy.epsilon(1e-8)
+    >>> round(privacy.epsilon(1e-6), 4), privacy.trust_model, privacy.epsilon(1e-8)
     (1.0, 'shuffled', inf)
     """
     accounts = tuple(

@@ -97,11 +97,18 @@ class SplitAndMix(DelegatedSum, VectorMechanism):
 
         The bound is for `fewest_clients`: shares of further clients are independent of theirs.
         """
-        return min(1.0, self.padded_dimension * shuffled_shares_distance(self.fewest_clients, self.messages, self.modulus))
+        return self._distance(self.fewest_clients)
+
+    def _distance(self, clients: int) -> float:
+        return min(1.0, self.padded_dimension * shuffled_shares_distance(clients, self.messages, self.modulus))
 
     def privacy(self) -> Privacy:
         """Return the privacy of the mixed shares (`mixed_privacy`)."""
-        return mixed_privacy(self.inner.privacy(), self.mixing_distance)
+        return self.privacy_of(self.fewest_clients)
+
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of the mixed shares of so many clients."""
+        return mixed_privacy(self.inner.privacy_of(clients), self._distance(clients))
 
     def facts(self) -> dict[str, Any]:
         """Return the error, the bound on the bias, and the distance of the mixed shares from the sum alone."""

@@ -73,6 +73,8 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-mvu",
         "shuffled-randomised-response",
         "shuffled-frequency-randomised-response",
+        "shuffled-rotating-simplex",
+        "shuffled-random-coding",
     ),
 }
 # Entries with which others are compared.

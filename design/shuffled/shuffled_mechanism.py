@@ -1,4 +1,4 @@
-"""Base class of mechanisms whose letters arrive without their senders."""
+"""Base classes of mechanisms whose letters arrive without their senders."""
 
 import math
 from abc import abstractmethod
@@ -13,10 +13,7 @@ from ..contracts.mechanism import Mechanism, MessageScore
 
 
 class ShuffledMechanism(Mechanism):
-    """A mechanism whose server sees only the number of messages with each letter.
-
-    Either a trusted shuffler, which forgets senders and order, provides these numbers, or a secure sum of one-hot letters modulo ``clients
-    + 1``. A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum; errors and privacy are the same.
+    """A mechanism whose server sees all messages without senders and order.
 
     Attributes
     ----------
@@ -28,12 +25,20 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def joint_clients(self) -> int:
-        """Number of clients, as the server sees only the counts of their letters."""
+        """Number of clients, as the server sees their messages only together."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism of other clients, whose letters have the same law."""
         return replace(self, clients=clients)  # type: ignore[type-var]
+
+
+class CountedMechanism(ShuffledMechanism):
+    """A shuffled mechanism whose server sees the number of messages with each letter of a short alphabet.
+
+    Either a trusted shuffler, which forgets senders and order, provides these numbers, or a secure sum of one-hot letters modulo ``clients
+    + 1``. A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum; errors and privacy are the same.
+    """
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of two rounds whose first clients differ.

@@ -1,0 +1,110 @@
+"""Codes of unit vectors whose shuffled messages keep a budget with the least error."""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import TypeVar
+
+from ...errors import InfeasibleError
+from ..contracts.norm_ball import NormBall
+from ..contracts.task import Budget
+from .calibration import LARGEST_LOCAL_EPSILON, local_epsilon
+from .shuffled_codes import MOST_SEED_BITS, ShuffledCodeMechanism, shuffled_code_privacy
+
+Code = TypeVar("Code", bound=ShuffledCodeMechanism)
+# Largest share of the error that is due to common codebooks, over that of the messages, if the number of bits is free.
+SHARED_SHARE = 1 / 64
+
+
+def calibrate_shuffled_code(
+    kind: type[Code],
+    ball: NormBall,
+    clients: int,
+    budget: Budget,
+    *,
+    usual_letter_bits: int,
+    letter_bits: int | None = None,
+    message_bits: int | None = None,
+    most_bits: float | None = None,
+) -> Code:
+    """Return the code with about the least error whose shuffled messages keep a budget.
+
+    The account decides on the local epsilon. The numbers of letters, of closest letters and of codebooks only decide on the error: they are
+    chosen for a local epsilon that is interpolated, and then the local epsilon is computed.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the code.
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number of clients.
+    budget : Budget
+        The target for epsilon.
+    usual_letter_bits : int
+        Largest number of bits of a letter if `letter_bits` is None.
+    letter_bits, message_bits : int or None
+        Number of bits of a letter, and of the whole message. By default the best ones, with codebooks enough for their share of the error
+        to be at most 1/64.
+    most_bits : float or None
+        Largest number of bits of the whole message.
+
+    Raises
+    ------
+    InfeasibleError
+        If no code has as many bits, or the budget is too small.
+    """
+    most = kind.most_letter_bits(ball.dimension)
+    if most < 1:
+        raise InfeasibleError(f"dimension must be at least 2 for {kind.__name__}, got {ball.dimension}")
+    numbers = range(1, min(most, usual_letter_bits) + 1) if letter_bits is None else (letter_bits,)
+    start = _local_epsilon(2, 1, clients, budget)
+
+    def codes() -> Iterator[Code]:
+        for bits in numbers:
+            room = math.inf if most_bits is None else math.floor(most_bits) - bits
+            room = room if message_bits is None else message_bits - bits
+            if room < 0 or (message_bits is not None and room > MOST_SEED_BITS):
+                continue
+            for closest in _numbers_tried(1 << bits):
+                epsilon = _interpolated(start, closest / 2**bits, budget)
+                one_codebook = kind(ball, clients, epsilon, bits, 0, closest)
+                needed = one_codebook.worst_shared_variance * clients / (SHARED_SHARE * one_codebook.variance_bound)
+                usual = math.ceil(math.log2(max(needed, 1.0)))
+                seeds = min(usual, room, MOST_SEED_BITS) if message_bits is None else room
+                yield kind(ball, clients, epsilon, bits, int(seeds), closest)
+
+    best = min(codes(), key=lambda code: code.error().of_mean(clients), default=None)
+    if best is None:
+        fewest, largest = min(numbers), max(numbers) + MOST_SEED_BITS
+        got = most_bits if message_bits is None else message_bits
+        raise InfeasibleError(f"message_bits must be at least {fewest} and at most {largest} for {kind.__name__}, got {got:g}")
+    epsilon = _local_epsilon(best.letters, best.closest, clients, budget)
+    return kind(ball, clients, epsilon, best.letter_bits, best.seed_bits, best.closest, delta=budget.delta)
+
+
+def _numbers_tried(letters: int) -> list[int]:
+    """Return numbers of closest letters, about the square root of 2 apart; the error is flat at its minimum."""
+    return sorted({round(2 ** (power / 2)) for power in range(2 * (letters.bit_length() - 2) + 1)})
+
+
+def _interpolated(start: float, share: float, budget: Budget) -> float:
+    """Return a local epsilon for a share of closest letters, about that of the same privacy as two letters with `start`.
+
+    The variance of the privacy loss is nearly ``2 share (E - 1)**2 / (share E + 1 - share)`` over the number of clients, for E = e^epsilon.
+    Calibration replaces this epsilon by a proven one.
+    """
+    if budget.delta == 0:
+        return start
+    loss = 2 * math.expm1(start) ** 2 / (math.exp(start) + 1)
+    return min(math.log1p((loss + math.sqrt(loss**2 + 8 * loss / share)) / 4), LARGEST_LOCAL_EPSILON)
+
+
+@cache
+def _local_epsilon(letters: int, closest: int, clients: int, budget: Budget) -> float:
+    common = math.gcd(letters, closest)
+    if common > 1:
+        return _local_epsilon(letters // common, closest // common, clients, budget)
+    start = None if letters == 2 else _interpolated(_local_epsilon(2, 1, clients, budget), closest / letters, budget)
+    return local_epsilon(lambda epsilon: shuffled_code_privacy(epsilon, letters, closest, clients), budget, start=start)

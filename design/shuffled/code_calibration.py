@@ -56,30 +56,29 @@ def calibrate_shuffled_code(
         If no code has as many bits, or the budget is too small.
     """
     most = kind.most_letter_bits(ball.dimension)
-    if most < 1:
-        raise InfeasibleError(f"dimension must be at least 2 for {kind.__name__}, got {ball.dimension}")
-    numbers = range(1, min(most, usual_letter_bits) + 1) if letter_bits is None else (letter_bits,)
+    numbers = list(range(1, min(most, usual_letter_bits) + 1)) if letter_bits is None else [letter_bits]
+    if message_bits is None and most_bits is not None:
+        # A message that is too long is for the caller to refuse.
+        numbers = [bits for bits in numbers if bits <= most_bits] or [min(numbers)]
     start = _local_epsilon(2, 1, clients, budget)
 
     def codes() -> Iterator[Code]:
         for bits in numbers:
-            room = math.inf if most_bits is None else math.floor(most_bits) - bits
-            room = room if message_bits is None else message_bits - bits
-            if room < 0 or (message_bits is not None and room > MOST_SEED_BITS):
+            room = MOST_SEED_BITS if message_bits is None else message_bits - bits
+            if not 0 <= room <= MOST_SEED_BITS:
                 continue
             for closest in _numbers_tried(1 << bits):
                 epsilon = _interpolated(start, closest / 2**bits, budget)
                 one_codebook = kind(ball, clients, epsilon, bits, 0, closest)
                 needed = one_codebook.worst_shared_variance * clients / (SHARED_SHARE * one_codebook.variance_bound)
                 usual = math.ceil(math.log2(max(needed, 1.0)))
-                seeds = min(usual, room, MOST_SEED_BITS) if message_bits is None else room
-                yield kind(ball, clients, epsilon, bits, int(seeds), closest)
+                within = room if most_bits is None else max(0, min(room, math.floor(most_bits) - bits))
+                yield kind(ball, clients, epsilon, bits, min(usual, within) if message_bits is None else room, closest)
 
     best = min(codes(), key=lambda code: code.error().of_mean(clients), default=None)
     if best is None:
-        fewest, largest = min(numbers), max(numbers) + MOST_SEED_BITS
-        got = most_bits if message_bits is None else message_bits
-        raise InfeasibleError(f"message_bits must be at least {fewest} and at most {largest} for {kind.__name__}, got {got:g}")
+        largest = max(numbers) + MOST_SEED_BITS
+        raise InfeasibleError(f"message_bits must be at least {min(numbers)} and at most {largest} for these letters, got {message_bits}")
     epsilon = _local_epsilon(best.letters, best.closest, clients, budget)
     return kind(ball, clients, epsilon, best.letter_bits, best.seed_bits, best.closest, delta=budget.delta)
 

@@ -23,7 +23,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "fast-projunit": {"projected": 2},
     "shuffled-mvu": {"bits_in": 2, "bits_out": 3},
     "shuffled-randomised-response": {"bits": 2},
-    "shuffled-random-coding": {"letter_bits": 5},
     "cpsgd": {"bits": 10},
     "poisson-binomial": {"bits": 4},
     "distributed-discrete-laplace": {"bits": 9},

@@ -168,7 +168,7 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
 
     def renewed(self, seed: int) -> Self:
         """Return the mechanism with the codebooks of another round."""
-        return replace(self, public_seed=seed)  # type: ignore[type-var]
+        return replace(self, public_seed=seed)
 
     def privacy(self) -> Privacy:
         """Return the privacy of the shuffled messages, for any other clients' vectors and any codebooks."""
@@ -207,9 +207,9 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
 
         A vector inside the ball has the mixture of its direction and the opposite direction.
         """
-        vector = self.ball.clip(np.asarray(vector)[None])[0] / self.ball.clip_norm
-        norm = float(np.linalg.norm(vector))
-        direction = vector / norm if norm > 0 else np.eye(1, len(vector))[0]
+        scaled = self.ball.clip(np.asarray(vector)[None])[0] / self.ball.clip_norm
+        norm = float(np.linalg.norm(scaled))
+        direction = scaled / norm if norm > 0 else np.eye(1, len(scaled))[0]
         far = far_probability(self.local_epsilon, self.letters, self.closest)
         law = np.zeros((len(numbers), self.letters))
         for sign, share in ((1.0, (1 + norm) / 2), (-1.0, (1 - norm) / 2)):

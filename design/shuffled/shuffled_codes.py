@@ -89,6 +89,7 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
     closest: int = parameter("Number of the likelier letters, those closest to the vector.", 1, 2 ** (MOST_LETTER_BITS - 1), default=1)
     public_seed: int = parameter("Public seed of a round's codebooks.", 0, LARGEST_SEED, default=0)
     delta: float = 1e-5
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -170,9 +171,9 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
         """Return the mechanism with the codebooks of another round."""
         return replace(self, public_seed=seed)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of the shuffled messages, for any other clients' vectors and any codebooks."""
-        return shuffled_code_privacy(self.local_epsilon, self.letters, self.closest, self.clients)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of so many clients' messages, for any other clients' vectors and any codebooks."""
+        return shuffled_code_privacy(self.local_epsilon, self.letters, self.closest, clients)
 
     def facts(self) -> dict[str, Any]:
         """Return the error, and the part that clients share."""

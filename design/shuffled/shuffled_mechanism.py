@@ -9,24 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
+from ..contracts.joint_messages import JointMessages
 from ..contracts.mechanism import Mechanism, MessageScore
 
 
-class ShuffledMechanism(Mechanism):
-    """A mechanism whose server sees all messages without senders and order.
-
-    Attributes
-    ----------
-    clients : int
-        Number of clients on which the guarantee rests.
-    """
-
-    clients: int
-
-    @property
-    def joint_clients(self) -> int:
-        """Number of clients, as the server sees their messages only together."""
-        return self.clients
+class ShuffledMechanism(JointMessages, Mechanism):
+    """A mechanism whose server sees all messages without senders and order."""
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism of other clients, whose letters have the same law."""

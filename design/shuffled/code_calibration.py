@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
@@ -60,7 +61,8 @@ def calibrate_shuffled_code(
     if message_bits is None and most_bits is not None:
         # A message that is too long is for the caller to refuse.
         numbers = [bits for bits in numbers if bits <= most_bits] or [min(numbers)]
-    start = _local_epsilon(2, 1, clients, budget)
+    hiding = budget.survivors(clients)
+    start = _local_epsilon(2, 1, hiding, budget)
 
     def codes() -> Iterator[Code]:
         for bits in numbers:
@@ -79,8 +81,8 @@ def calibrate_shuffled_code(
     if best is None:
         largest = max(numbers) + MOST_SEED_BITS
         raise InfeasibleError(f"message_bits must be at least {min(numbers)} and at most {largest} for these letters, got {message_bits}")
-    epsilon = _local_epsilon(best.letters, best.closest, clients, budget)
-    return kind(ball, clients, epsilon, best.letter_bits, best.seed_bits, best.closest, delta=budget.delta)
+    epsilon = _local_epsilon(best.letters, best.closest, hiding, budget)
+    return replace(best, local_epsilon=epsilon, delta=budget.delta, survivors=budget.stated_survivors(clients))
 
 
 def _numbers_tried(letters: int) -> list[int]:

@@ -22,6 +22,7 @@ from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW
 from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import MessageScore, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import check_parameters, parameter, parts
@@ -74,7 +75,26 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
     The codebooks are drawn anew for each round from `public_seed`, on which vectors must not depend: then the estimate has no bias. Clients
     share the 2**seed_bits codebooks of a round, and with them an error, which falls with the number of codebooks (`worst_shared_variance`).
 
-    A frozen dataclass that derives from this class has the fields below.
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number of clients, from 1 to 10**12.
+    local_epsilon : float
+        Privacy parameter of a message by itself, 0.001 to 20.
+    letter_bits : int
+        Binary logarithm of the number of a codebook's letters, 1 to 12.
+    seed_bits : int
+        Binary logarithm of the number of public codebooks, 0 to 48.
+    closest : int
+        Number k of the likelier letters, those closest to the vector; at most half of the letters.
+    public_seed : int
+        Public seed of the round's codebooks, from 0 to 2**63 - 1.
+    delta : float
+        Failure probability of `guarantee`, from 0, for the messages' own privacy, to below 1.
+    survivors : int or None
+        Number of clients whose messages suffice for the guarantee, if others drop out; None for all clients.
     """
 
     ball: NormBall = parts(NormBall)

@@ -26,6 +26,7 @@ def calibrated(kind: type[ShuffledCodeMechanism], budget: Budget = USUAL, client
         Budget(1.0, 1e-6, "replace-one", rounds=4),
         Budget(0.5, 1e-6, "replace-one", sampling=FixedSizeSampling(100_000, 10_000)),
         Budget(2.0, 0.0, "replace-one", rounds=4),
+        Budget(1.0, 1e-6, "replace-one", dropout=0.2),
     ],
     ids=str,
 )

@@ -188,6 +188,36 @@ def _histograms(total: int, kinds: int) -> Iterator[tuple[int, ...]]:
         yield from ((count, *rest) for rest in _histograms(total - count, kinds - 1))
 
 
+def shuffled_code(clients: int, epsilon: float, bits: int, closest: int, others: list[float]) -> tuple[Pair, dict[str, Any]]:
+    """Return counts of letters close to the one vector, close to the other vector, and close to neither.
+
+    Two shares of the other clients hold the one vector and the other vector. The rest hold a vector whose letters are close to neither, if
+    there are enough of them, or as many letters of both.
+    """
+    letters = 1 << bits
+    closest = min(closest, letters // 2)
+    sizes = np.array([closest, closest, letters - 2 * closest])
+    neither = [0, 0, closest] if sizes[2] >= closest else [closest - closest // 2, closest // 2, 0]
+    rows = [(sizes + math.expm1(epsilon) * np.array(near)) for near in ([closest, 0, 0], [0, closest, 0], neither)]
+    rows = [row / row.sum() for row in rows]
+    first = round((clients - 1) * others[0])
+    second = round((clients - 1 - first) * others[1])
+
+    def counted(law: FloatArray, row: FloatArray) -> FloatArray:
+        """Return the law of the first two counts, with another client's letter."""
+        longer = np.zeros((len(law) + 1, len(law) + 1))
+        longer[:-1, :-1] = row[2] * law
+        longer[1:, :-1] += row[0] * law
+        longer[:-1, 1:] += row[1] * law
+        return longer
+
+    held = [rows[0]] * first + [rows[1]] * second + [rows[2]] * (clients - 1 - first - second)
+    rest = functools.reduce(counted, held, np.ones((1, 1)))
+    pair = Pair(counted(rest, rows[0]).ravel(), counted(rest, rows[1]).ravel())
+    code = {"local_epsilon": epsilon, "letter_bits": bits, "seed_bits": 10, "closest": closest}
+    return pair, {"dimension": 20, "norm": "2", "clip": 1.0, "clients": clients, **code}
+
+
 LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "binomial": binomial,
     "distributed-discrete-gaussian": discrete_gaussian,
@@ -200,7 +230,17 @@ LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "poisson-binomial": poisson_binomial,
     "shuffled-frequency-randomised-response": shuffled_bits,
     "split-and-mix": mixed_shares,
+    "shuffled-rotating-simplex": shuffled_code,
+    "shuffled-random-coding": shuffled_code,
 }
+REPLACED = (
+    "cpsgd",
+    "poisson-binomial",
+    "shuffled-frequency-randomised-response",
+    "split-and-mix",
+    "shuffled-rotating-simplex",
+    "shuffled-random-coding",
+)
 # Laws of clients that remain, of a larger number that was planned.
 PLANNED = (
     "distributed-discrete-gaussian",
@@ -208,6 +248,8 @@ PLANNED = (
     "cpsgd",
     "poisson-binomial",
     "shuffled-frequency-randomised-response",
+    "shuffled-rotating-simplex",
+    "shuffled-random-coding",
 )
 
 
@@ -251,9 +293,11 @@ def draw(rng: random.Random) -> Arguments:
             "others": rng.randint(-4, 4),
         },
     }
+    code = {"epsilon": noise, "bits": rng.randint(1, 4), "closest": rng.randint(1, 8), "others": [rng.random(), rng.random()]}
+    law |= {key: {"clients": rng.randint(2, 24), **code} for key in ("shuffled-rotating-simplex", "shuffled-random-coding")}
     if name == "binomial" and law[name]["trials"] < 20:
         law[name]["dimension"] = rng.randint(1, 2)
-    if name in ("cpsgd", "poisson-binomial", "shuffled-frequency-randomised-response", "split-and-mix"):
+    if name in REPLACED:
         adjacency = "replace-one"
     share = rng.choice((None, None, rng.uniform(0.05, 1.0)))
     sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]

@@ -74,6 +74,8 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-randomised-response",
         "shuffled-frequency-randomised-response",
         "split-and-mix",
+        "shuffled-rotating-simplex",
+        "shuffled-random-coding",
     ),
 }
 # Entries with which others are compared.

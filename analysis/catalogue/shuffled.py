@@ -14,6 +14,14 @@ from ...design.secure_sum.delegated_sum import DelegatedSum
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ...design.secure_sum.distributed_discrete_laplace import ROUNDING_SHARE, DistributedDiscreteLaplaceMechanism
 from ...design.shuffled.calibration import local_epsilon, shuffled_designed_table, shuffled_response_table
+from ...design.shuffled.code_calibration import calibrate_shuffled_code
+from ...design.shuffled.shuffled_codes import (
+    MOST_LETTER_BITS,
+    MOST_SEED_BITS,
+    ShuffledCodeMechanism,
+    ShuffledRandomCoding,
+    ShuffledRotatingSimplex,
+)
 from ...design.shuffled.shuffled_items import ShuffledRandomisedResponse
 from ...design.shuffled.shuffled_privacy import SHUFFLED_ACCOUNTS
 from ...design.shuffled.shuffled_table import ShuffledTableMechanism
@@ -29,11 +37,12 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS
 from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
 from ...solvers.divergences.shuffled_shares import MOST_MESSAGES, messages_for_distance
 from ...solvers.numerics.bisection import first_true
-from .local import REPLACE_ONE
+from .local import L2, REPLACE_ONE
 from .lower_bounds import central_lower_bound, frequency_lower_bound, unbiased_central_lower_bound
 from .secure_sum import build_discrete_gaussian, build_discrete_laplace
-from .shared_options import ROTATION, ROTATION_SEED, tried_bits
+from .shared_options import ROTATION, ROTATION_SEED, tried_bits, tried_message_bits
 from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
+from .unit_vectors import ISIK, SHAH
 
 # Function of options, clients and a budget that returns a table within the budget.
 TableFor = Callable[[Values, int, Budget], LookupTable]
@@ -42,6 +51,27 @@ CLIENTS = Option(
     "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
+# A client's time grows with the number of letters, so that more letters must be asked for.
+USUAL_CORNER_BITS, USUAL_CANDIDATE_BITS = 8, 10
+CODE_BITS = Option(
+    "message_bits",
+    int,
+    "Length of a message, of the numbers of codebook and letter; by default codebooks add at most 1/64 to the error.",
+    None,
+    1,
+    MOST_LETTER_BITS + MOST_SEED_BITS,
+    "bits",
+)
+CORNER_BITS = Option(
+    "letter_bits",
+    int,
+    "log2 of the number of letters, at most log2(dimension + 1); by default the best number up to 8.",
+    None,
+    1,
+    MOST_LETTER_BITS,
+    "bits",
+)
+CANDIDATE_BITS = replace(CORNER_BITS, help="log2 of the number of letters; by default the best number up to 10.")
 # With one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
@@ -370,5 +400,80 @@ SPLIT_AND_MIX = Entry(
         "each coordinate. All messages of a client must arrive, as the loss of a single message destroys the sum."
     ),
 )
-ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS, SPLIT_AND_MIX)
+
+
+def _code_entry(
+    name: str, title: str, paper: str, kind: type[ShuffledCodeMechanism], letter_bits: Option, usual: int, *, formula: str, use: str
+) -> Entry:
+    def build(task: Task, values: Values) -> Mechanism:
+        return calibrate_shuffled_code(
+            kind,
+            task.ball(name, L2),
+            task.clients,
+            task.budget,
+            usual_letter_bits=usual,
+            letter_bits=values["letter_bits"],
+            message_bits=values["message_bits"],
+            most_bits=task.most_message_bits,
+        )
+
+    return Entry(
+        name=name,
+        title=title,
+        paper=paper,
+        domains=(NormBall,),
+        trust_model="shuffled",
+        adjacencies=REPLACE_ONE,
+        accounts=SHUFFLED_ACCOUNTS,
+        options=(CODE_BITS, letter_bits),
+        build=build,
+        mechanism=kind,
+        norms=L2,
+        lower_bound=unbiased_central_lower_bound,
+        candidates=tried_message_bits((8, 12, 16, 20), MOST_LETTER_BITS + MOST_SEED_BITS),
+        formula=formula,
+        use=use,
+    )
+
+
+SHUFFLED_SIMPLEX = _code_entry(
+    "shuffled-rotating-simplex",
+    "Rotating simplex: one of the closest corners of a public random simplex, shuffled",
+    f"{ISIK}; Balle, Bell, Gascón, Nissim 2019",
+    ShuffledRotatingSimplex,
+    CORNER_BITS,
+    USUAL_CORNER_BITS,
+    formula=(
+        r"Each of $n$ clients draws one of $2^s$ public rotations of a simplex of $M = 2^b$ corners, and sends the numbers of the rotation "
+        r"and of a corner. Each of the $k$ corners closest to the vector has the probability $e^{\varepsilon_0}/(k e^{\varepsilon_0} + M - "
+        r"k)$, each other one $1/(k e^{\varepsilon_0} + M - k)$. The server sees the messages without senders, and averages the corners "
+        r"over $$\frac{m}{c}, \qquad m = \sqrt{\frac{M}{M-1}}\; \frac{e^{\varepsilon_0} - 1}{k e^{\varepsilon_0} + M - k}\; "
+        r"\frac{S}{\chi_d},$$ with $S$, $\chi_d$ and $c$ as in `rotating-simplex`. $\varepsilon_0$ is the largest that keeps the budget "
+        r"for two vectors without a common closest corner, which are the worst."
+    ),
+    use=(
+        "Use it for vectors of the L2 ball where a shuffler hides who sent which message. It has no bias over the public seed of a round, "
+        "which must be new in each round."
+    ),
+)
+SHUFFLED_CODING = _code_entry(
+    "shuffled-random-coding",
+    "The number of a close public random candidate, shuffled",
+    f"{SHAH}; Balle, Bell, Gascón, Nissim 2019",
+    ShuffledRandomCoding,
+    CANDIDATE_BITS,
+    USUAL_CANDIDATE_BITS,
+    formula=(
+        r"Each of $n$ clients draws one of $2^s$ public lists of $M = 2^b$ random unit vectors, and sends the numbers of the list and of a "
+        r"vector. Each of the $k$ vectors closest to its own has the probability $e^{\varepsilon_0}/(k e^{\varepsilon_0} + M - k)$, each "
+        r"other one $1/(k e^{\varepsilon_0} + M - k)$. With $S$ the mean of the sum of the $k$ largest of $M$ coordinates of random unit "
+        r"vectors and $c$ the clip norm, a vector $s$ is decoded to $$\frac{c}{m}\, s, \qquad m = \frac{e^{\varepsilon_0} - 1}{k "
+        r"e^{\varepsilon_0} + M - k}\; S.$$"
+    ),
+    use=(
+        "Use it in place of `shuffled-rotating-simplex` in few dimensions, or for very many clients, where a simplex has too few corners. "
+        "Clients take more time."
+    ),
+)
+ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS, SPLIT_AND_MIX, SHUFFLED_SIMPLEX, SHUFFLED_CODING)
 NOISES = (SHUFFLED_TABLE,)

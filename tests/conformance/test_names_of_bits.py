@@ -30,6 +30,8 @@ NAMES = {
     "bits_out": "letter",
     "group_bits": "group",
     "index_bits": "indices",
+    "letter_bits": "letters",
+    "seed_bits": "seeds",
 }
 # These numbers are computed from a mechanism, and never typed.
 COMPUTED = {"bits_per_client", "bits_per_coordinate"}

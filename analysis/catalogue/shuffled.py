@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
-from ...design.shuffled.calibration import local_epsilon, shuffled_designed_table, shuffled_response_table
+from ...design.shuffled.calibration import response_local_epsilon, shuffled_designed_table, shuffled_response_table
 from ...design.shuffled.shuffled_items import ShuffledRandomisedResponse
 from ...design.shuffled.shuffled_privacy import SHUFFLED_ACCOUNTS
 from ...design.shuffled.shuffled_table import ShuffledTableMechanism
@@ -29,6 +30,8 @@ CLIENTS = Option(
     "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
+# Number of designed tables that are kept.
+SHARED_TABLES = 32
 # With one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
@@ -92,7 +95,13 @@ def _tables_tried(task: Task) -> list[Values]:
 
 def _designed(values: Values, clients: int, budget: Budget) -> LookupTable:
     bits_in, bits_out = values["bits_in"], values["bits_out"]
-    return shuffled_designed_table(lambda epsilon: design_mvu(epsilon, bits_in, bits_out, seed=DESIGN_SEED), clients, budget)
+    return shuffled_designed_table(lambda epsilon: _table_of_epsilon(epsilon, bits_in, bits_out), clients, budget)
+
+
+@lru_cache(maxsize=SHARED_TABLES)
+def _table_of_epsilon(epsilon: float, bits_in: int, bits_out: int) -> LookupTable:
+    """Return the table of a local epsilon, which plans and calibrations of the same budget share."""
+    return design_mvu(epsilon, bits_in, bits_out, seed=DESIGN_SEED)
 
 
 def _response(values: Values, clients: int, budget: Budget) -> LookupTable:
@@ -109,10 +118,7 @@ def _account_response(values: Values, adjacency: str | None, _: Sampling | None)
 def _build_items(task: Task, _: Values) -> Mechanism:
     categories, clients = task.categories("shuffled-frequency-randomised-response"), task.clients
 
-    def made(epsilon: float) -> ShuffledRandomisedResponse:
-        return ShuffledRandomisedResponse(epsilon, categories, clients, task.delta)
-
-    return made(local_epsilon(lambda epsilon: made(epsilon).privacy(), task.budget))
+    return ShuffledRandomisedResponse(response_local_epsilon(categories, clients, task.budget), categories, clients, task.delta)
 
 
 def _of_table(mechanism: ShuffledTableMechanism) -> Values:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ...arguments import LARGEST_DIMENSION
 from ...design.contracts.calibration import per_round_epsilon
@@ -53,7 +54,8 @@ SHAH = "Shah, Chen, Ballé, Kairouz, Theis 2022, Optimal compression of locally 
 
 def _useful_bits(task: Task) -> int:
     """Return the bits of a message that a round's epsilon can use, about log2(e^epsilon)."""
-    return math.ceil(per_round_epsilon(task.budget) / math.log(2))
+    # The mechanism itself refuses another adjacency.
+    return math.ceil(per_round_epsilon(replace(task.budget, adjacency=REPLACE_ONE[0])) / math.log(2))
 
 
 def _simplex_tried(task: Task) -> Sequence[Values]:

@@ -87,10 +87,11 @@ def safe_root(
             if unsafe == low:
                 raise InfeasibleError(f"{name} would have to be below {shown(low):g}, where {value:.6g} exceeds the target {target:.6g}")
         # The secant is a power law through the last two points, or of the given power through the only point.
+        exponent = power
         if before is not None and 0 < value < math.inf and value != before[1]:
-            power = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
+            exponent = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
         if 0 < value < math.inf:
-            step = math.log(aim / value) / power
+            step = math.log(aim / value) / exponent
             before = (argument, value)
         else:
             # No secant step exists, so take the longest allowed step.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..analysis.planner.record import Plan, PlannedMechanism
 
 KINDS = (".csv", ".parquet", ".html", ".json")
+# Arguments that a file of tasks leaves to the command line.
+FOR_A_FILE = ("spec", "workers", "seed", "output", "dask")
 # Headings take two lines, to leave room for mechanisms in a narrow terminal.
 HEADINGS = (
     "bits per\nclient",
@@ -96,11 +98,11 @@ def plan_command(
     table (`load_plan_grid`, `plan_grid`).
     """
     if spec is not None:
-        alone = {"spec", "workers", "seed", "output", "dask"}
-        typed = [name for name in context.params if name not in alone and context.get_parameter_source(name).name == "COMMANDLINE"]
-        if typed:
-            raise ValueError(f"{typed[0]} must be left out beside a file of tasks, got {context.params[typed[0]]}: write it in the file")
-        _plan_grid(spec, output, workers, dask, seed if context.get_parameter_source("seed").name == "COMMANDLINE" else None)
+        typed = [name for name in context.params if getattr(context.get_parameter_source(name), "name", None) == "COMMANDLINE"]
+        for name in typed:
+            if name not in FOR_A_FILE:
+                raise ValueError(f"{name} must be left out beside a file of tasks, got {context.params[name]}: write it in the file")
+        _plan_grid(spec, output, workers, dask, seed if "seed" in typed else None)
         return
     if dask is not None:
         raise ValueError(f"dask must be left out without a file of tasks, got {dask!r}")

@@ -101,7 +101,7 @@ def parse_plan_grid(document: Mapping[str, Any]) -> PlanGrid:
         check_distinct(key, values)
     domains = _domains(lists)
     budgets = {key: [None if value == NONE else value for value in lists[key]] for key in TASK_KEYS if key in lists}
-    count = math.prod(map(len, (domains, *budgets.values())))
+    count = len(domains) * math.prod(map(len, budgets.values()))
     if count > MOST_PLANS:
         raise ValueError(f"a grid must have at most {MOST_PLANS} tasks, got {count}: ask for fewer values")
     tasks = [Task(domain, **dict(zip(budgets, values, strict=True))) for domain, *values in product(domains, *budgets.values())]

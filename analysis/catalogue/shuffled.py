@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
@@ -13,7 +14,7 @@ from ...design.contracts.task import Budget, Task
 from ...design.secure_sum.delegated_sum import DelegatedSum
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ...design.secure_sum.distributed_discrete_laplace import ROUNDING_SHARE, DistributedDiscreteLaplaceMechanism
-from ...design.shuffled.calibration import local_epsilon, shuffled_designed_table, shuffled_response_table
+from ...design.shuffled.calibration import response_local_epsilon, shuffled_designed_table, shuffled_response_table
 from ...design.shuffled.code_calibration import calibrate_shuffled_code
 from ...design.shuffled.shuffled_codes import (
     MOST_LETTER_BITS,
@@ -72,6 +73,8 @@ CORNER_BITS = Option(
     "bits",
 )
 CANDIDATE_BITS = replace(CORNER_BITS, help="log2 of the number of letters; by default the best number up to 10.")
+# Number of designed tables that are kept.
+SHARED_TABLES = 32
 # With one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
@@ -158,7 +161,13 @@ def _tables_tried(task: Task) -> list[Values]:
 
 def _designed(values: Values, clients: int, budget: Budget) -> LookupTable:
     bits_in, bits_out = values["bits_in"], values["bits_out"]
-    return shuffled_designed_table(lambda epsilon: design_mvu(epsilon, bits_in, bits_out, seed=DESIGN_SEED), clients, budget)
+    return shuffled_designed_table(lambda epsilon: _table_of_epsilon(epsilon, bits_in, bits_out), clients, budget)
+
+
+@lru_cache(maxsize=SHARED_TABLES)
+def _table_of_epsilon(epsilon: float, bits_in: int, bits_out: int) -> LookupTable:
+    """Return the table of a local epsilon, which plans and calibrations of the same budget share."""
+    return design_mvu(epsilon, bits_in, bits_out, seed=DESIGN_SEED)
 
 
 def _response(values: Values, clients: int, budget: Budget) -> LookupTable:
@@ -175,10 +184,8 @@ def _account_response(values: Values, adjacency: str | None, _: Sampling | None)
 def _build_items(task: Task, _: Values) -> Mechanism:
     categories, clients = task.categories("shuffled-frequency-randomised-response"), task.clients
 
-    def made(epsilon: float) -> ShuffledRandomisedResponse:
-        return ShuffledRandomisedResponse(epsilon, categories, clients, task.delta, task.budget.stated_survivors(clients))
-
-    return made(local_epsilon(lambda epsilon: made(epsilon).privacy(), task.budget))
+    local = response_local_epsilon(categories, task.survivors, task.budget)
+    return ShuffledRandomisedResponse(local, categories, clients, task.delta, task.budget.stated_survivors(clients))
 
 
 def _of_table(mechanism: ShuffledTableMechanism) -> Values:

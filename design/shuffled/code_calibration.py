@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar
 
 from ...errors import InfeasibleError
@@ -102,7 +102,7 @@ def _interpolated(start: float, share: float, budget: Budget) -> float:
     return min(math.log1p((loss + math.sqrt(loss**2 + 8 * loss / share)) / 4), LARGEST_LOCAL_EPSILON)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _local_epsilon(letters: int, closest: int, clients: int, budget: Budget) -> float:
     common = math.gcd(letters, closest)
     if common > 1:

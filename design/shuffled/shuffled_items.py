@@ -25,9 +25,13 @@ def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> 
 
     The account merges equally likely items into one letter.
     """
+    return shuffled_privacy(response_rows(epsilon, categories), epsilon, clients)
+
+
+def response_rows(epsilon: float, categories: int) -> list[list[float]]:
+    """Return weights of randomised response for two inputs, with the other letters merged into one."""
     truth, lie = math.exp(epsilon), 1.0
-    rows = [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
-    return shuffled_privacy(rows, epsilon, clients)
+    return [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
 
 
 @dataclass(frozen=True)

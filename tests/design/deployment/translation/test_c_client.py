@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
 
+from quietbits.design.deployment.client_program import ClientProgram
+from quietbits.design.deployment.clients.kinds import Fields, Number, Source, Word
 from quietbits.design.deployment.deployment import Deployment
 from quietbits.design.deployment.public_words import public_words
 from quietbits.design.deployment.translation.c_client import c_client
+from quietbits.design.deployment.translation.client_description import ClientDescription
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="clients in C are compiled with gcc, which is missing")
 
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror")
-# Products could be fused with sums here, if they were not rounded before.
+# Products would be fused with sums here, if they were not rounded before.
 FUSED = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wall", "-Wextra", "-pedantic", "-Werror")
 # Words of more than two blocks.
 PUBLIC_WORDS = 20
@@ -198,6 +201,45 @@ def test_a_wrong_law_is_seen() -> None:
     letters = np.where(rng.random(DRAWS) < 0.9 * kept / 2.0**64, DRAWN[name][0], rng.integers(37, size=DRAWS))
     with pytest.raises(AssertionError):
         check_frequencies(name, (letters.astype(np.uint8) << 2).tobytes())
+
+
+def product_and_sum(value: Number, words: Source, fields: Fields, *, low: Number) -> None:
+    rest = value * value - low
+    fields[0] = Word(rest * 1152921504606846976.0) + words.next()
+
+
+def test_products_are_rounded_before_they_are_added(tmp_path: Path) -> None:
+    """The square of 1 + 2^-30 rounds to 1 + 2^-29; a fused operation would keep its last bit, 2^-60."""
+    value = 1 + 2.0**-30
+    program = ClientProgram(product_and_sum, {"low": 1 + 2.0**-29}, 8)
+    description = ClientDescription("toy", "toy", "toy", "none", "toy", f"{1:064x}", "1", "number", None, None, program)
+    (text,) = c_client(description).values()
+    main = """#include <stdio.h>
+static uint64_t zero(void *state) { (void)state; return 0; }
+int main(void)
+{
+    volatile double value = VALUE;
+    toy_source words = { zero, NULL };
+    uint8_t message[1];
+    if (toy_encode_with(value, words, message) != TOY_OK) return 1;
+    printf("%d\\n", message[0]);
+    return 0;
+}
+"""
+    rounded = "volatile double product"
+    assert rounded in text
+    printed = {}
+    for name, source in {"toy": text, "fused": text.replace(rounded, "double product")}.items():
+        (tmp_path / "main.c").write_text(source + main.replace("VALUE", repr(value)), encoding="ascii")
+        (printed[name],) = answers(compiled(tmp_path, name, FUSED), "")
+    assert printed["toy"] == "0"
+    # Without the rounding, processors with fused operations give another message.
+    assert printed["fused"] == ("1" if has_fused_operations() else "0")
+
+
+def has_fused_operations() -> bool:
+    macros = subprocess.run(["gcc", *FUSED, "-dM", "-E", "-"], input="", capture_output=True, text=True, check=True).stdout
+    return "__FP_FAST_FMA " in macros
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only"])

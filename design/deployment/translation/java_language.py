@@ -1,6 +1,7 @@
 """Clients in Java 11."""
 
 import ast
+import html
 import struct
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -23,14 +24,14 @@ TYPES: Mapping[str, str] = MappingProxyType(
         "Source": "WordSource",
     }
 )
-KEYWORDS = frozenset(
-    "abstract assert boolean break byte case catch char class const continue default do double else enum extends false final finally float for"
-    " goto if implements import instanceof int interface long native new null package private protected public return short static strictfp"
-    " super switch synchronized this throw throws transient true try void volatile while".split()
-)
+KEYWORDS = """
+abstract assert boolean break byte case catch char class const continue default do double else enum extends false final
+finally float for goto if implements import instanceof int interface long native new null package private protected public
+return short static strictfp super switch synchronized this throw throws transient true try void volatile while
+"""
 OPERATIONS = MappingProxyType({"sqrt": "Math.sqrt", "floor": "Math.floor", "select": "select"})
-# Longest table that is written as numbers: the code that fills tables may have 64 KiB in all. Longer ones are texts of hexadecimal digits, of
-# at most 65535 characters each.
+# Longest table that is written as numbers: the code that fills tables may have 64 KiB in all. Longer tables are texts of at most 65535
+# hexadecimal digits.
 MOST_NUMBERS = 64
 DIGITS, WORDS_OF_LINE, LINES_OF_TEXT = 16, 6, 600
 
@@ -43,7 +44,7 @@ class JavaPrinter(Printer):
     def name(self, identifier: str) -> str:
         """Return the name in camel case; a keyword gets an underscore."""
         name = camel_case(identifier)
-        return f"{name}_" if name in KEYWORDS else name
+        return f"{name}_" if name in KEYWORDS.split() else name
 
     def literal(self, value: int | float | bool, kind: str) -> str:
         """Return a literal; words from 2**63 are hexadecimal, as Java allows it."""
@@ -80,9 +81,7 @@ class JavaPrinter(Printer):
         head = f"private static {TYPES[function.result]} {self.function_name(function.name)}("
         line = f"{head}{', '.join(parameters)}) {{"
         if len(line) > WIDTH:
-            line = (
-                head + "\n" + textwrap.fill(", ".join(parameters) + ") {", WIDTH, initial_indent="        ", subsequent_indent="        ")
-            )
+            line = head + "\n" + textwrap.indent(textwrap.fill(", ".join(parameters) + ") {", WIDTH - 8), " " * 8)
         return line
 
     def declaration(self, name: str, kind: str, value: ast.expr) -> str:
@@ -131,7 +130,5 @@ class JavaPrinter(Printer):
         return [f"// {line}" for line in textwrap.wrap(text.replace("`", ""), WIDTH - 15)]
 
     def document(self, paragraphs: Sequence[str]) -> list[str]:
-        """Return a comment above a method."""
-        return block_comment(
-            [part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for part in paragraphs], "/**", WIDTH - 4
-        )
+        """Return a documenting comment, which is HTML."""
+        return block_comment([html.escape(part, quote=False) for part in paragraphs], "/**", WIDTH - 4)

@@ -26,11 +26,11 @@ OPERATIONS = MappingProxyType(
     {"sqrt": "Math.sqrt", "floor": "Math.floor", "new_fields": "new BigUint64Array", "new_cells": "new Float64Array", "select": "select"}
 )
 # Words that cannot be names in modules.
-KEYWORDS = frozenset(
-    "arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally for function"
-    " if implements import in instanceof interface let new null package private protected public return static super switch this throw true"
-    " try typeof var void while with yield".split()
-)
+KEYWORDS = """
+arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally
+for function if implements import in instanceof interface let new null package private protected public return static super
+switch this throw true try typeof var void while with yield
+"""
 
 
 class TypeScriptPrinter(Printer):
@@ -57,7 +57,7 @@ class TypeScriptPrinter(Printer):
     def name(self, identifier: str) -> str:
         """Return the name in camel case; a keyword gets an underscore."""
         name = camel_case(identifier)
-        return f"{name}_" if name in KEYWORDS else name
+        return f"{name}_" if name in KEYWORDS.split() else name
 
     def literal(self, value: int | float | bool, kind: str) -> str:
         """Return a literal; words are bigints."""

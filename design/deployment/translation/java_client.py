@@ -2,13 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from .c_client import SYSTEM_WORDS, template
+from .c_client import template
 from .java_language import JavaPrinter
 from .printer import camel_case
 from .typed_program import typed_program
 
 if TYPE_CHECKING:
     from .client_description import ClientDescription
+
+# Number of words that a client takes from SecureRandom at a time, whose time grows with their number.
+SYSTEM_WORDS = 8
 
 
 def java_client(description: "ClientDescription", package: str = "quietbits") -> dict[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import IntegerArray, WordArray
+from ...errors import InfeasibleError
 from .translation.printer import Constant
 
 WORDS = 2**64
@@ -42,11 +43,17 @@ class ClientProgram:
     messages : callable
         Function of fields and public words, shapes (clients, fields) and (clients, public_words), that returns the messages that the
         mechanism's `aggregate` takes.
+    aggregate : callable or None
+        Function of fields and public words that returns their aggregate, in place of the mechanism's `aggregate` of messages.
     public_words : int
         Number of public words that server and client derive for each client and round.
     likelihood_ratio : Fraction or None
         Upper bound on the ratio of the probabilities of a message for two inputs, from the constants in exact arithmetic; None if the
         guarantee rests on a table, which is verified by itself.
+    epsilon : float
+        Privacy parameter of a message by itself, which `likelihood_ratio` must keep.
+    distance : Fraction
+        Upper bound on the total variation distance between all clients' noise and the noise of the exact law; 0 for exact draws.
     constant_time : ClientProgram or None
         The same client without branches on the input, for languages that keep its time constant.
     """
@@ -57,9 +64,18 @@ class ClientProgram:
     fields: int = 1
     valid: Callable[[IntegerArray], NDArray[np.bool_]] = lambda fields: np.ones(len(fields), dtype=bool)
     messages: Callable[[IntegerArray, WordArray], NDArray[Any]] = _only_field
+    aggregate: Callable[[IntegerArray, WordArray], NDArray[Any]] | None = None
     public_words: int = 0
     likelihood_ratio: Fraction | None = None
+    epsilon: float = math.inf
+    distance: Fraction = Fraction(0)
     constant_time: "ClientProgram | None" = None
+
+    def __post_init__(self) -> None:
+        """Check that the whole-number probabilities keep epsilon."""
+        realised = self.realised_epsilon
+        if realised is not None and realised > self.epsilon:
+            raise InfeasibleError(f"epsilon of the client's whole-number probabilities must be at most {self.epsilon!r}, got {realised!r}")
 
     @property
     def message_bits(self) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...arrays import WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
-from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
+from ..contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from .public_words import public_words
 from .wire_format import HEADER_BYTES, Bytes, Header, unpack_fields
 
@@ -30,6 +30,8 @@ LENGTH, FILLING, VALUE, FOREIGN, ROUND, REPEATED = (
 )
 # Number of coordinates or items that are shown.
 SHOWN = 10
+# Number of public words in memory.
+PUBLIC_WORDS = 2**21
 # Number of bytes of messages whose kinds are counted before they are decoded.
 COUNTED_BYTES = 1
 
@@ -141,9 +143,11 @@ class Decoder:
         messages = messages[kept]
         indices = np.zeros(len(messages), dtype=np.uint64) if clients is None else clients[kept]
         fields, _ = unpack_fields(messages, program.field_bits, program.fields)
-        own = self.deployment.hash
-        public = public_words(bytes.fromhex(own), self.round_number, indices, program.public_words)
-        self._count(self.deployment.mechanism.aggregate(program.messages(fields, public)), len(messages))
+        key, step = bytes.fromhex(self.deployment.hash), max(1, PUBLIC_WORDS // max(1, program.public_words))
+        for start in range(0, len(fields), step):
+            part = slice(start, start + step)
+            public = public_words(key, self.round_number, indices[part], program.public_words)
+            self._count(self.deployment.aggregate(fields[part], public), len(fields[part]))
         return self
 
     def add_alone(self, messages: Sequence[bytes | None], identifiers: Sequence[Any] | None = None) -> Self:
@@ -205,26 +209,11 @@ class Decoder:
             raise DataError(f"messages must include one that is accepted, got none of {sum(self.refused.values())}: {dict(self.refused)}")
         if mechanism.joint_clients is not None:
             mechanism = mechanism.for_clients(self.accepted)
-        if isinstance(mechanism, FrequencyMechanism):
-            estimate = mechanism.estimate(self._aggregate, self.accepted)
-            mean, error = estimate.frequencies, estimate.standard_errors
-        else:
-            mean = mechanism.decode(self._aggregate, self.accepted)
-            error = mechanism.standard_error(self._aggregate, self.accepted)
-        return DecodedEstimate(
-            mean,
-            error,
-            self.accepted,
-            dict(self.refused),
-            deployment.privacy_words,
-            self.round_number,
-            deployment.rounds - self.round_number - 1,
-            deployment.epsilon - deployment.epsilon_after(self.round_number + 1),
-        )
+        return estimate_of(deployment, mechanism, self._aggregate, self.accepted, dict(self.refused), self.round_number)
 
     def _add_kinds(self, messages: Bytes) -> None:
         """Count messages of one byte by their kind, and decode each kind once."""
-        program, mechanism = self.deployment.program, self.deployment.mechanism
+        program = self.deployment.program
         counts = np.bincount(messages[:, 0], minlength=256)
         kinds = np.flatnonzero(counts).astype(np.uint8)[:, None]
         fields, filled = unpack_fields(kinds, program.field_bits, program.fields)
@@ -234,7 +223,7 @@ class Decoder:
         self.refuse(VALUE, int(numbers[filled & ~valid].sum()))
         no_words = np.zeros((1, 0), dtype=np.uint64)
         for row in np.flatnonzero(filled & valid):
-            aggregate = mechanism.aggregate(program.messages(fields[row : row + 1], no_words))
+            aggregate = self.deployment.aggregate(fields[row : row + 1], no_words)
             self._count(aggregate * numbers[row], int(numbers[row]))
 
     def _kept(self, messages: Bytes, clients: WordArray | None, identifiers: Sequence[Any] | None) -> NDArray[np.intp]:
@@ -248,7 +237,7 @@ class Decoder:
         names = clients if identifiers is None else identifiers
         if names is None:
             return kept
-        keys = _keys([names[place] for place in kept] if identifiers is not None else np.asarray(names)[kept])
+        keys = _keys([names[int(place)] for place in kept] if identifiers is not None else np.asarray(names)[kept])
         first = np.zeros(len(kept), dtype=bool)
         first[np.unique(keys, return_index=True)[1]] = True
         new = first & ~np.isin(keys, self._seen)
@@ -270,6 +259,21 @@ class Decoder:
     def _count(self, aggregate: NDArray[Any], clients: int) -> None:
         self._aggregate = aggregate if self._aggregate is None else self.deployment.mechanism.combine(self._aggregate, aggregate)
         self.accepted += clients
+
+
+def estimate_of(
+    deployment: "Deployment", mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
+) -> DecodedEstimate:
+    """Return the estimate of an aggregate by a mechanism, with the guarantee of a deployment."""
+    mean: Any
+    error: Any
+    if isinstance(mechanism, FrequencyMechanism):
+        estimate = mechanism.estimate(aggregate, accepted)
+        mean, error = estimate.frequencies, estimate.standard_errors
+    else:
+        mean, error = mechanism.decode(aggregate, accepted), mechanism.standard_error(aggregate, accepted)
+    rounds_left, spent = deployment.rounds - round_number - 1, deployment.epsilon_after(round_number + 1)
+    return DecodedEstimate(mean, error, accepted, refused, deployment.privacy_words, round_number, rounds_left, deployment.epsilon - spent)
 
 
 def _keys(names: Sequence[Any] | WordArray) -> NDArray[np.void]:

@@ -6,12 +6,16 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from ...arguments import check_integer
+from ...arrays import IntegerArray, WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
 from ...version import __version__
@@ -104,13 +108,8 @@ class Deployment(ShownFields):
 
     @cached_property
     def program(self) -> ClientProgram:
-        """What a client computes; the realised epsilon of its whole-number probabilities keeps the mechanism's."""
-        program = self.mechanism.client_program()
-        realised = program.realised_epsilon
-        stated = self.mechanism.guarantee.epsilon
-        if realised is not None and realised > stated:
-            raise InfeasibleError(f"epsilon of the client's whole-number probabilities must be at most {stated!r}, got {realised!r}")
-        return program
+        """What a client computes."""
+        return self.mechanism.client_program()
 
     @cached_property
     def privacy(self) -> Privacy:
@@ -123,17 +122,31 @@ class Deployment(ShownFields):
         return self.epsilon_after(self.rounds)
 
     def epsilon_after(self, rounds: int) -> float:
-        """Return epsilon after some rounds, at `delta`; 0.0 after none."""
+        """Return epsilon after some rounds, at `delta`; 0.0 after none.
+
+        Noise at a total variation distance t from the exact law raises delta by (1 + exp(epsilon)) t: epsilon is that of the exact law at
+        a delta that is less by so much.
+        """
         if rounds == 0:
             return 0.0
-        return self.privacy.report(self.delta, self.mechanism.adjacency, rounds).epsilon
+        adjacency, distance = self.mechanism.adjacency, rounds * self.program.distance
+        if distance == 0:
+            return self.privacy.report(self.delta, adjacency, rounds).epsilon
+        # Epsilon at half of delta is an upper bound on epsilon, and so bounds the factor.
+        factor = 1 + Fraction(math.exp(self.privacy.report(self.delta / 2, adjacency, rounds).epsilon) * (1 + 1e-12))
+        rest = Fraction(self.delta) - factor * distance
+        if rest < Fraction(self.delta) / 2:
+            raise InfeasibleError(f"delta must be at least {float(2 * factor * distance):g} for noise from a table, got {self.delta!r}")
+        exact = float(rest)
+        return self.privacy.report(math.nextafter(exact, 0.0) if Fraction(exact) > rest else exact, adjacency, rounds).epsilon
 
     @property
     def privacy_words(self) -> str:
         """The guarantee of all rounds together, in words."""
         of = "one round" if self.rounds == 1 else f"all {self.rounds} rounds together"
         guarantee = self.mechanism.guarantee
-        return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} for {of}, {guarantee.adjacency} adjacency, {guarantee.trust_model} trust model"
+        neighbours = f"{guarantee.adjacency} adjacency, {guarantee.trust_model} trust model"
+        return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} for {of}, {neighbours}"
 
     @cached_property
     def hash(self) -> str:
@@ -175,6 +188,13 @@ class Deployment(ShownFields):
         """The lookup table, if the mechanism draws from one."""
         return getattr(self.mechanism, "table", None)
 
+    def aggregate(self, fields: IntegerArray, public: WordArray) -> NDArray[Any]:
+        """Return the aggregate of messages from their fields and public words."""
+        program = self.program
+        return (
+            self.mechanism.aggregate(program.messages(fields, public)) if program.aggregate is None else program.aggregate(fields, public)
+        )
+
     def description(self) -> ClientDescription:
         """Return what the clients' source code states."""
         domain = self.mechanism.domain
@@ -195,6 +215,10 @@ class Deployment(ShownFields):
     def document(self) -> dict[str, Any]:
         """Return the deployment as a JSON document, with its hash; all numbers that could lose digits are texts."""
         return {**self._contents(), "sha256": self.hash}
+
+    def with_clients(self, clients: int) -> "Deployment":
+        """Return the deployment with the guarantee for another number of clients; its hash is another one."""
+        return self if clients == self.mechanism.joint_clients else replace(self, mechanism=self.mechanism.for_clients(clients))
 
     def check_round(self, round_number: int) -> int:
         """Return the number of a round if the deployment has it."""

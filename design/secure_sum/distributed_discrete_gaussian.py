@@ -4,6 +4,7 @@ Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Fed
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -12,10 +13,11 @@ from ...arguments import check_choice, check_real
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_tau, rounded_norm
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
-from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
+from ..noise.discrete_gaussian import LARGEST_SIGMA, GaussianCurve, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
 from .noisy_sum import NoisySum, noisy_sum_privacy
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
@@ -94,16 +96,17 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     rotation_seed: int = parameter(**ROTATION_SEED)
     rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields("discrete Gaussian")
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`discrete_gaussian_privacy`)."""
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`discrete_gaussian_privacy`)."""
         return discrete_gaussian_privacy(
-            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
+            clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
         )
 
     def facts(self) -> dict[str, Any]:
@@ -118,6 +121,9 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     @property
     def _step_noise_variance(self) -> float:
         return discrete_gaussian_variance(self._sigma)
+
+    def _noise_curve(self) -> GaussianCurve:
+        return GaussianCurve(Fraction(self._sigma))
 
     def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         return sample_discrete_gaussian(self._sigma, shape, random_words, kind)

@@ -5,6 +5,7 @@ Agarwal, Kairouz, Liu 2021, *The Skellam Mechanism for Differentially Private Fe
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from ...solvers.numerics.bisection import bisect
 from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.random_words import WordSource
-from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
+from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, SkellamCurve, sample_skellam
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 # Range of one client's noise variance in squared steps, within which sampling is exact.
@@ -108,16 +110,17 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     rotation_seed: int = parameter(**ROTATION_SEED)
     rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields("Skellam")
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`distributed_skellam_privacy`)."""
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`distributed_skellam_privacy`)."""
         return distributed_skellam_privacy(
-            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
+            clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
         )
 
     @property
@@ -128,6 +131,9 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     @property
     def _sum_variance(self) -> float:
         return self.clients * self._step_noise_variance
+
+    def _noise_curve(self) -> SkellamCurve:
+        return SkellamCurve(Fraction(self._step_noise_variance))
 
     def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         return sample_skellam(self._step_noise_variance, shape, random_words, kind)

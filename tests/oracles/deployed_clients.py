@@ -44,6 +44,9 @@ from quietbits.design.frequencies.randomised_response import FrequencyRandomised
 from quietbits.design.frequencies.subset_selection import subset_selection
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 from quietbits.design.local.cldp import CLDPMechanism, vector_cldp_mechanism
+from quietbits.design.local.sqkr import sqkr_mechanism
+from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism
+from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_mean import TableMeanMechanism
 from quietbits.tests.oracles.frequency_laws import law
@@ -61,6 +64,11 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
         "sum-ball": vector_cldp_mechanism(2.0, NormBall(DIMENSION, 1.0, CLIP_NORM)),
         "ball": vector_cldp_mechanism(2.0, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         "cube": vector_cldp_mechanism(2.0, NormBall(DIMENSION, math.inf, CLIP_NORM)),
+        "table-of-sum-ball": VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, 1.0, CLIP_NORM)),
+        "table-of-ball": VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, 2.0, CLIP_NORM)),
+        "table-of-cube": VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, math.inf, CLIP_NORM)),
+        "frame": sqkr_mechanism(2.0, NormBall(DIMENSION, 2.0, CLIP_NORM)),
+        "simplex": RotatingSimplexMechanism(2.0, 2, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         "random-item": FrequencyRandomisedResponse(1.0, ITEMS),
         "unary": UnaryEncoding(1.0, ITEMS),
         "hadamard": hadamard_response(3.0, ITEMS),

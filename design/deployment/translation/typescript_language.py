@@ -75,7 +75,7 @@ class TypeScriptPrinter(Printer):
                 element = {"Words": "Word", "Numbers": "Number"}[kind]
                 items = textwrap.fill(", ".join(self.literal(item, element) for item in value) + ",", WIDTH - 4, break_long_words=False)
                 text = f"{TYPES[kind]}.from([\n{textwrap.indent(items, '    ')}\n])"
-            lines.append(f"const {self.constant_name(name)} = {text or self.literal(value, kind)};")
+            lines.append(f"const {self.constant_name(name)}{self._annotation(kind)} = {text or self.literal(value, kind)};")
         return "\n".join(lines)
 
     def signature(self, function: Function) -> str:

@@ -27,6 +27,8 @@ from quietbits.tests.oracles.deployed_clients import (
 
 pytestmark = pytest.mark.skipif(shutil.which("javac") is None or shutil.which("java") is None, reason="no javac and java: install a JDK")
 
+# Seconds after which a process that does not end is stopped.
+LONGEST_RUN = 300
 # Answers requests, one a line, with all clients in one process.
 DRIVER = """
 package driver;
@@ -150,7 +152,9 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(classes: Path, requests: list[str]) -> list[str]:
     command = ["java", "-cp", str(classes), "driver.Driver"]
-    return subprocess.run(command, input="\n".join(requests), capture_output=True, text=True, check=True).stdout.splitlines()
+    return subprocess.run(
+        command, input="\n".join(requests), capture_output=True, text=True, check=True, timeout=LONGEST_RUN
+    ).stdout.splitlines()
 
 
 def test_messages_equal_those_of_python_bit_for_bit(classes: Path) -> None:

@@ -41,6 +41,8 @@ STRICTEST = [
     "--isolatedModules",
 ]
 
+# Seconds after which a process that does not end is stopped.
+LONGEST_RUN = 300
 # Answers requests, one a line of JSON, with all clients in one process.
 DRIVER = """
 import { readFileSync } from "node:fs";
@@ -104,7 +106,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, requests: list[dict[str, object]]) -> list[str]:
     lines = "\n".join(json.dumps(request) for request in requests)
-    return subprocess.run(["node", "driver.mjs"], cwd=folder, input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    return subprocess.run(
+        ["node", "driver.mjs"], cwd=folder, input=lines, capture_output=True, text=True, check=True, timeout=LONGEST_RUN
+    ).stdout.splitlines()
 
 
 def compiled(folder: Path, *arguments: str) -> None:

@@ -39,7 +39,7 @@ DIGITS, WORDS_OF_LINE, LINES_OF_TEXT = 16, 6, 600
 class JavaPrinter(Printer):
     """Prints functions in Java, as static methods. Words are longs whose comparison and division are unsigned."""
 
-    types = TYPES  # type: ignore[assignment]
+    types = TYPES
 
     def name(self, identifier: str) -> str:
         """Return the name in camel case; a keyword gets an underscore."""

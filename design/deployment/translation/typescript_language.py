@@ -52,7 +52,7 @@ class TypeScriptPrinter(Printer):
         super().__init__(program, constants)
         self.typed = typed
 
-    types = TYPES  # type: ignore[assignment]
+    types = TYPES
 
     def name(self, identifier: str) -> str:
         """Return the name in camel case; a keyword gets an underscore."""
@@ -70,12 +70,13 @@ class TypeScriptPrinter(Printer):
         lines = []
         for name, value in self.constants.items():
             kind = self.constant_types[name]
-            text = ""
             if isinstance(value, tuple):
                 element = {"Words": "Word", "Numbers": "Number"}[kind]
                 items = textwrap.fill(", ".join(self.literal(item, element) for item in value) + ",", WIDTH - 4, break_long_words=False)
                 text = f"{TYPES[kind]}.from([\n{textwrap.indent(items, '    ')}\n])"
-            lines.append(f"const {self.constant_name(name)}{self._annotation(kind)} = {text or self.literal(value, kind)};")
+            else:
+                text = self.literal(value, kind)
+            lines.append(f"const {self.constant_name(name)}{self._annotation(kind)} = {text};")
         return "\n".join(lines)
 
     def signature(self, function: Function) -> str:
@@ -125,7 +126,8 @@ class TypeScriptPrinter(Printer):
         """Return a shift; a word is shifted by a bigint."""
         if kind != "Word":
             return super().shift(operator, left, right, kind)
-        places = f"{right.value}n" if isinstance(right, ast.Constant) else f"BigInt({self.text(right)})"
+        text = self.text(right)
+        places = f"{text}n" if isinstance(right, ast.Constant) else f"BigInt({text})"
         return f"{left} {operator} {places}", False
 
     def comparison(self, operator: str, left: str, right: str, kind: str) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from .analysis.composition.spec import AccountedPart as AccountedPart
 from .analysis.composition.spec import Composition as Composition
 from .analysis.composition.spec import load_composition as load_composition
 from .analysis.composition.spec import parse_composition as parse_composition
+from .analysis.deployed_clients.encoder import process_encoder as process_encoder
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
 from .analysis.federation.strategy import PrivateMeanStrategy as PrivateMeanStrategy

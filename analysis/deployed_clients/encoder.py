@@ -34,7 +34,7 @@ def python_encoder(deployment: Deployment, random_words: WordSource = secure_wor
 
 
 def process_encoder(command: Sequence[str], timeout: float = 60.0) -> Encoder:
-    """Return an encoder that starts a program for each message.
+    r"""Return an encoder that starts a program for each message.
 
     The program reads one line from its standard input: a JSON array of texts, which are the round, the client's index, and the vector's
     numbers with all digits. It writes the packed message to its standard output, in hexadecimal digits. The program's standard error is
@@ -57,7 +57,7 @@ def process_encoder(command: Sequence[str], timeout: float = 60.0) -> Encoder:
     >>> import numpy as np
     >>> encode = process_encoder(["sed", "s/.*/0aff/"])
     >>> encode(np.array([0.25, -1.0]), 0, 7)
-    b'\\n\\xff'
+    b'\n\xff'
     """
     check_real("timeout", timeout, low=0.0, high=1e9)
     words = list(command)

@@ -357,7 +357,9 @@ class PrivateMeanStrategy(Strategy):
 
     def summary(self) -> None:
         """Log the mechanism, its budget, and the wrapped strategy's summary."""
-        logging.getLogger("flwr").info("\t├──> quietbits: %s", self.plan)
+        plan = self.plan
+        budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g}, {plan.adjacency} adjacency, {plan.rounds} rounds"
+        logging.getLogger("flwr").info("\t├──> quietbits: %s, %s", plan.mechanism_name, budget)
         self.strategy.summary()
 
     def _mean(self, opened: ServerRound) -> FloatArray:

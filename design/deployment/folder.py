@@ -17,9 +17,14 @@ from .deployment import TABLE_FILE, Deployment, deployment_of
 from .known_answers import known_answers
 from .translation.c_client import c_client, template
 from .translation.client_description import ClientDescription
+from .translation.java_client import java_client
+from .translation.rust_client import rust_client
+from .translation.typescript_client import typescript_client
 
 DEPLOYMENT_FILE, VECTORS_FILE, README_FILE = "deployment.json", "vectors.json", "README.md"
-LANGUAGES: Mapping[str, Callable[[ClientDescription], dict[str, str]]] = MappingProxyType({"c": c_client})
+LANGUAGES: Mapping[str, Callable[[ClientDescription], dict[str, str]]] = MappingProxyType(
+    {"c": c_client, "typescript": typescript_client, "rust": rust_client, "java": java_client}
+)
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,17 @@ class Loop(Grid):
 
     steps: dict[int, float]
     mod: PrivateUpdateMod = field(default_factory=PrivateUpdateMod)
+    # Mods of nodes that have another mod.
+    mods: dict[int, PrivateUpdateMod] = field(default_factory=dict)
     lost: Lost = lambda node, stage: False  # noqa: ARG005
     contents: list[dict[str, object]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     stages: list[tuple[int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.app = ClientApp(mods=[self.mod])
-        self.app.train()(trained)
+        self.apps = {node: ClientApp(mods=[self.mods.get(node, self.mod)]) for node in self.steps}
+        for app in self.apps.values():
+            app.train()(trained)
         self.contexts = {
             node: Context(1, node, {"step": step, "partition-id": node}, RecordDict(), {}) for node, step in self.steps.items()
         }
@@ -53,7 +56,7 @@ class Loop(Grid):
             stage = str(stated.get("stage", ""))
             self.stages.append((node, stage))
             if not self.lost(node, stage):
-                answers.append(self.app(message, self.contexts[node]))
+                answers.append(self.apps[node](message, self.contexts[node]))
                 # A reply names its sender.
                 answers[-1].metadata.__dict__["_src_node_id"] = node
         # The grid copies the contents, because the strategy may change the messages that it gets.

@@ -19,8 +19,8 @@ from flwr.serverapp.strategy import FedAdam, FedAvg
 
 from quietbits import REGISTRY, InfeasibleError, NormBall, Task
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod
-from quietbits.analysis.federation.privacy_ledger import PrivacyLedger
 from quietbits.analysis.federation.planned_round import CARRIED_TRUST_MODELS
+from quietbits.analysis.federation.privacy_ledger import PrivacyLedger
 from quietbits.analysis.federation.round_plan import RoundPlan
 from quietbits.analysis.federation.strategy import PrivateMeanStrategy
 

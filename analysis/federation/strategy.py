@@ -260,11 +260,12 @@ class PrivateMeanStrategy(Strategy):
         # The plan refuses mechanisms, tasks and deployments that no federation can carry.
         self.plan: PlannedRound
         if deployment is None:
-            if mechanism is None or task is None:
-                raise ValueError(f"mechanism and task must be given, or a deployment, got {mechanism!r} and {task!r}")
+            checked = check_task(task)
+            if mechanism is None:
+                raise ValueError(f"mechanism must be a name of the registry, got {mechanism!r}: give one with the task, or a deployment alone")
             if first_round != 0:
                 raise ValueError(f"first_round must be 0 without a deployment, got {first_round!r}")
-            self.plan = RoundPlan("", mechanism, check_task(task), dict(options), allow_real_numbers=allow_real_numbers)
+            self.plan = RoundPlan("", mechanism, checked, dict(options), allow_real_numbers=allow_real_numbers)
         else:
             if mechanism is not None or task is not None or options:
                 raise ValueError(f"mechanism, task and options must be left out with a deployment, which has its own, got {mechanism!r}")

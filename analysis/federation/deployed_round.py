@@ -164,4 +164,4 @@ class DeployedRound(PlannedRound):
         fields, filled = unpack_fields(np.frombuffer(content, dtype=np.uint8)[None], program.field_bits, program.fields)
         if not (filled & program.valid(fields)).all():
             raise DataError(f"message must be one that clients of {self.deployment.full_name} send, got another value")
-        return fields[0]
+        return np.asarray(fields[0])

@@ -262,7 +262,9 @@ class PrivateMeanStrategy(Strategy):
         if deployment is None:
             checked = check_task(task)
             if mechanism is None:
-                raise ValueError(f"mechanism must be a name of the registry, got {mechanism!r}: give one with the task, or a deployment alone")
+                raise ValueError(
+                    f"mechanism must be a name of the registry, got {mechanism!r}: give one with the task, or a deployment alone"
+                )
             if first_round != 0:
                 raise ValueError(f"first_round must be 0 without a deployment, got {first_round!r}")
             self.plan = RoundPlan("", mechanism, checked, dict(options), allow_real_numbers=allow_real_numbers)

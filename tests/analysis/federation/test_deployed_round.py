@@ -344,7 +344,9 @@ def test_arguments_of_both_kinds_are_not_mixed(table: tuple[Deployment, Path]) -
     _, folder = table
     with pytest.raises(ValueError, match="mechanism, task and options must be left out with a deployment"):
         PrivateMeanStrategy(FedAvg(), "sqkr", deployment=folder / "deployed")
-    with pytest.raises(ValueError, match="mechanism must be a name of the registry, got None: give one with the task, or a deployment alone"):
+    with pytest.raises(
+        ValueError, match="mechanism must be a name of the registry, got None: give one with the task, or a deployment alone"
+    ):
         PrivateMeanStrategy(FedAvg(), task=Task(BALL, 2, 8.0, 0.0, "replace-one"))
     with pytest.raises(ValueError, match="task must be a Task, got None"):
         PrivateMeanStrategy(FedAvg(), "sqkr")

@@ -21,8 +21,10 @@ Lost = Callable[[int, str], bool]
 
 
 def trained(msg: Message, context: Context) -> Message:
-    """Train a model by adding a constant of the node's configuration to every array."""
-    record = ArrayRecord({name: Array(array.numpy() + context.node_config["step"]) for name, array in msg.content["arrays"].items()})
+    """Train a model by adding a number, or repeated numbers, of the node's configuration to every array."""
+    record = ArrayRecord(
+        {name: Array(array.numpy() + np.resize(context.node_config["step"], array.shape)) for name, array in msg.content["arrays"].items()}
+    )
     assert list(msg.content.config_records) == ["config"]
     return Message(RecordDict({"arrays": record, "metrics": MetricRecord({"num-examples": 10, "loss": 0.5})}), reply_to=msg)
 
@@ -31,7 +33,7 @@ def trained(msg: Message, context: Context) -> Message:
 class Loop(Grid):
     """Grid of nodes in this process, which loses messages if `lost(node, stage)` is true."""
 
-    steps: dict[int, float]
+    steps: dict[int, float | tuple[float, ...]]
     mod: PrivateUpdateMod = field(default_factory=PrivateUpdateMod)
     # Mods of nodes that have another mod.
     mods: dict[int, PrivateUpdateMod] = field(default_factory=dict)

@@ -37,13 +37,13 @@ from .conftest import LEDGER, Loop
 
 PAGE = (Path(quietbits.__file__).parent / "docs" / "how-to" / "federate-deployed-clients.md").read_text(encoding="utf-8")
 DIMENSION, ROUNDS, DELTA = 8, 5, 1e-5
-STEPS = {1: 0.1, 2: -0.2, 3: 0.3, 4: 0.4, 5: -0.5, 6: 0.6}
+STEPS = {node: (0.6, -0.3, 0.1 * node, 0.45) for node in range(1, 7)}
 LANGUAGE_OF = {1: "node", 2: "node", 3: "rust", 4: "rust", 5: "python", 6: "python"}
 # An epsilon of a coordinate at which other letters than the two beside the input are as rare as the test states.
 CLEAR = 20.0
 BALL = NormBall(DIMENSION, 2.0, 2.0)
 MECHANISMS = {
-    "table": lambda: VectorTableMechanism(generalised_randomised_response(CLEAR, 3), NormBall(DIMENSION, math.inf, 1.0)),
+    "table": lambda: VectorTableMechanism(generalised_randomised_response(CLEAR, 5), NormBall(DIMENSION, math.inf, 1.0)),
     "simplex": lambda: RotatingSimplexMechanism(4.0, 3, BALL),
     "sum": lambda: DistributedDiscreteGaussianMechanism(BALL, 6, 16, 0.01, 0.5, DELTA, survivors=5),
 }
@@ -141,7 +141,7 @@ def federation(folder: Path, **settings: object) -> PrivateMeanStrategy:
 
 def loop_of(folder: Path, encoders: dict[int, Encoder | None], **settings: object) -> Loop:
     mods = {node: PrivateUpdateMod(deployment=folder / "deployed", encoder=encoder) for node, encoder in encoders.items()}
-    return Loop(dict.fromkeys(encoders, 0.0) | {node: STEPS[node] for node in encoders}, mods=mods, **settings)
+    return Loop({node: STEPS[node] for node in encoders}, mods=mods, **settings)
 
 
 def arrays(record: ArrayRecord) -> np.ndarray:
@@ -161,7 +161,7 @@ def test_clients_of_all_languages_give_the_sum_of_pythons(deployed: tuple[Deploy
     results = [federation(folder, first_round=2).start(loop, model, num_rounds=1) for loop in (mixed, python)]
     assert (mixed.errors, python.errors) == ([], [])
     np.testing.assert_array_equal(*(arrays(result.arrays) for result in results))
-    messages = [given_encoder(folder, node)(np.full(DIMENSION, step), 2, node) for node, step in STEPS.items()]
+    messages = [given_encoder(folder, node)(np.resize(step, DIMENSION), 2, node) for node, step in STEPS.items()]
     packed = np.frombuffer(b"".join(messages), dtype=np.uint8).reshape(len(STEPS), -1)
     if deployment.mechanism.guarantee.trust_model == "secure-sum":
         # Masks are new in each run, and the sum is not.
@@ -185,13 +185,13 @@ def test_the_mean_with_system_randomness_is_within_its_error(deployed: tuple[Dep
     assert loop.errors == []
     assert [report.stayed for report in server.reports] == [len(STEPS)] * ROUNDS
     messages = ROUNDS * len(STEPS)
-    error = arrays(result.arrays) / ROUNDS - sum(STEPS.values()) / len(STEPS)
+    error = arrays(result.arrays) / ROUNDS - np.resize(np.mean(list(STEPS.values()), axis=0), DIMENSION)
     mechanism = deployment.mechanism
     if isinstance(mechanism, DistributedDiscreteGaussianMechanism):
         # The noise of eight coordinates exceeds eight times its stated squared error with probability 1e-10.
         assert 0 < np.sum(error**2) < 8 * mechanism.error().of_mean(messages)
     else:
-        # Another letter than the two beside the input has probability at most 6 exp(-20), or 3e-6 for any of 240 letters. Otherwise a
+        # Another letter than the two beside the input has probability at most 30 exp(-20), or 2e-5 for any of 240 letters. Otherwise a
         # letter's range is a step, and Hoeffding's bound fails for one of 8 coordinates with probability 1e-9.
         assert isinstance(mechanism, VectorTableMechanism)
         step = 2 * float(np.max(np.diff(np.sort(np.array(mechanism.table.alphabet, dtype=float)))))
@@ -294,7 +294,7 @@ def test_a_failing_program_sends_no_message_and_shows_no_input(
     loop = loop_of(folder, {1: process_encoder(["sh", "-c", "cat >&2; exit 3"]), 2: None})
     federation(folder).start(loop, model, num_rounds=1)
     assert loop.errors == ["quietbits: command must end with exit code 0, got 3 from 'sh'"]
-    assert "0.1" in capfd.readouterr().err
+    assert "0.45" in capfd.readouterr().err
 
 
 def test_a_message_of_another_round_or_node_is_refused() -> None:

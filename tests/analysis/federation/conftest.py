@@ -22,9 +22,8 @@ Lost = Callable[[int, str], bool]
 
 def trained(msg: Message, context: Context) -> Message:
     """Train a model by adding a number, or repeated numbers, of the node's configuration to every array."""
-    record = ArrayRecord(
-        {name: Array(array.numpy() + np.resize(context.node_config["step"], array.shape)) for name, array in msg.content["arrays"].items()}
-    )
+    step, before = context.node_config["step"], msg.content["arrays"].items()
+    record = ArrayRecord({name: Array(array.numpy() + np.resize(step, array.shape)) for name, array in before})
     assert list(msg.content.config_records) == ["config"]
     return Message(RecordDict({"arrays": record, "metrics": MetricRecord({"num-examples": 10, "loss": 0.5})}), reply_to=msg)
 

@@ -106,6 +106,8 @@ class Deployment(ShownFields):
     def program(self) -> ClientProgram:
         """What a client computes; the realised epsilon of its whole-number probabilities keeps the mechanism's."""
         program = self.mechanism.client_program()
+        if program.public_words and self.mechanism.guarantee.trust_model == "shuffled":
+            raise InfeasibleError("mechanism must send no index of the client under the shuffled trust model, got one with public words")
         realised = program.realised_epsilon
         stated = self.mechanism.guarantee.epsilon
         if realised is not None and realised > stated:
@@ -263,11 +265,12 @@ def deployment_of(document: dict[str, Any], table: LookupTable | None) -> Deploy
             document["supersedes"],
             document["version"],
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"the deployment lacks or misstates {error}") from None
-    computed = deployment.document()
+        computed = deployment.document()
+    except (KeyError, TypeError, AttributeError, ArithmeticError, IndexError, RecursionError) as error:
+        raise DataError(f"the deployment lacks or misstates a field: {type(error).__name__}: {str(error)[:200]}") from None
     for key in sorted({*computed, *document}):
-        if computed.get(key) != document.get(key):
+        # As JSON, 1, 1.0 and true differ.
+        if key not in document or json.dumps(computed.get(key)) != json.dumps(document[key]):
             raise DataError(
                 f"{key} differs: the file states {_short(document.get(key))}, the mechanism's parameters give {_short(computed.get(key))}"
             )
@@ -325,7 +328,9 @@ def _value_of(document: Any, table: LookupTable | None) -> Any:
         if table is None or table_document(table)["sha256"] != document["sha256"]:
             raise DataError(f"{TABLE_FILE} must be the table with sha256 {str(document['sha256'])[:64]}, got another one or none")
         return table
-    (kind, value) = next(iter(document.items()))
+    if len(document) != 1:
+        raise DataError(f"parameters must be numbers, texts, tables or domains, got {_short(document)}")
+    ((kind, value),) = document.items()
     if kind == "float":
         return float(value)
     if kind not in NESTED:

@@ -167,5 +167,5 @@ def _read_json(path: Path) -> Any:
         return json.loads(decode_text(read_limited(path, MOST_BYTES)))
     except RecursionError:
         raise DataError(f"{shown_path(path)}: the file nests deeper than any deployment") from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"{shown_path(path)}: the file is not JSON: {error}") from None
+    except ValueError as error:
+        raise DataError(f"{shown_path(path)}: the file is not JSON: {str(error)[:200]}") from None

@@ -174,7 +174,9 @@ def verify_deployed(folder: Path, json: bool) -> None:
 def encode_command(
     folder: Deployed,
     data: Annotated[Path, typer.Option(help="File of the clients' inputs: csv, parquet or npy; an npy array for vectors.")],
-    output: Annotated[Path, typer.Option(help="File of messages: .parquet, or records after a header.")],
+    output: Annotated[
+        Path, typer.Option(help="File of messages: .parquet, or records after a header. Of a secure sum: npy file of the modular sum.")
+    ],
     column: Annotated[str | None, typer.Option(help="Column of the inputs.", autocompletion=complete_column)] = None,
     domain: Annotated[Path | None, typer.Option(help="txt file with the public list of items, for a column of texts.")] = None,
     round_number: RoundNumber = 0,
@@ -188,7 +190,8 @@ def encode_command(
     from ..analysis.deployed_clients.encode_data import encode_inputs, read_inputs
     from ..analysis.study.column_file import MOST_BYTES
     from ..design.deployment.folder import load_deployment
-    from ..design.deployment.message_files import write_messages
+    from ..design.deployment.message_files import write_messages, write_sum
+    from ..design.deployment.secure_sums import sum_of_messages
 
     check_outputs(output, inputs=[data, domain])
     deployment = load_deployment(folder)
@@ -197,17 +200,22 @@ def encode_command(
         inputs = read_inputs(deployment, data, column, domain, bytes_of(most_megabytes, MOST_BYTES))
     with progress_bar("encoding") as on_step:
         chunks = encode_inputs(deployment, inputs, round_number, first_client, on_step=on_step)
+        if deployment.mechanism.guarantee.trust_model == "secure-sum":
+            write_sum(output, sum_of_messages(deployment, (messages for messages, _ in chunks)))
+            say(f"Sum of {len(inputs)} messages: {shown_path(output)}")
+            return
         count = write_messages(deployment, output, chunks, round_number)
     say(f"Messages: {shown_path(output)}, {count} of round {round_number}")
 
 
 def decode_command(
     folder: Deployed,
-    messages: Annotated[list[Path], typer.Argument(help="Files of messages, or folders of them.")],
+    messages: Annotated[list[Path], typer.Argument(help="Files of messages, or folders of them; the npy file of a secure sum.")],
     round_number: RoundNumber = 0,
     id_column: Annotated[
         str | None, typer.Option(help="Column that names the client, of which only the first message counts; for parquet and Arrow.")
     ] = None,
+    clients: Annotated[int | None, typer.Option(help="Number of clients in a secure sum.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     json: Json = False,
     output: Output = None,
@@ -223,7 +231,7 @@ def decode_command(
     deployment = load_deployment(folder)
     deployment.check_round(round_number)
     with progress_bar("decoding") as on_step:
-        estimate = decode_messages(deployment, messages, round_number, id_column, on_step=on_step)
+        estimate = decode_messages(deployment, messages, round_number, id_column, clients, on_step=on_step)
     if report is not None:
         from ..figures.report.deployment_report import write_deployment_report
 

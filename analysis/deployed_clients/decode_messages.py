@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.deployment.decoder import DecodedEstimate
 from ...design.deployment.deployment import Deployment
-from ...design.deployment.message_files import ARROW_SUFFIXES, decode_file
+from ...design.deployment.message_files import ARROW_SUFFIXES, decode_file, read_sum
+from ...design.deployment.secure_sums import decode_sum
 from ...errors import DataError
 from ...files import shown_path
 from ...progress import OnStep, silent
@@ -18,6 +20,7 @@ def decode_messages(
     paths: Sequence[Path],
     round_number: int = 0,
     id_column: str | None = None,
+    clients: int | None = None,
     on_step: OnStep = silent,
 ) -> DecodedEstimate:
     """Return the estimate from files of messages, or folders of such files.
@@ -32,6 +35,8 @@ def decode_messages(
         Number of the round.
     id_column : str or None
         Column that names the client of a row, for tables.
+    clients : int or None
+        Number of clients of a secure sum, whose single path is the npy file of the modular sum; None for messages.
     on_step : callable
         Progress, in records of a file.
 
@@ -40,6 +45,12 @@ def decode_messages(
     DataError
         If a file as a whole is no file of messages of this deployment and round, or no message is accepted.
     """
+    if isinstance(deployment.mechanism, SecureSumMechanism):
+        if clients is None or len(paths) != 1:
+            raise ValueError(f"clients must be given with the file of the modular sum, got {clients} clients and {len(paths)} files")
+        return decode_sum(deployment, read_sum(paths[0]), clients, round_number)
+    if clients is not None:
+        raise ValueError(f"clients must be left out for messages, which are counted, got {clients}")
     decoder = deployment.decoder(round_number)
     for path in message_paths(paths):
         decode_file(decoder, path, id_column, on_step)

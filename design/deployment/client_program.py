@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import IntegerArray, WordArray
+from ...errors import InfeasibleError
 from .translation.printer import Constant
 
 WORDS = 2**64
@@ -47,6 +48,10 @@ class ClientProgram:
     likelihood_ratio : Fraction or None
         Upper bound on the ratio of the probabilities of a message for two inputs, from the constants in exact arithmetic; None if the
         guarantee rests on a table, which is verified by itself.
+    epsilon : float
+        Privacy parameter of a message by itself, which `likelihood_ratio` must keep.
+    distance : Fraction
+        Upper bound on the total variation distance between all clients' noise and the noise of the exact law; 0 for exact draws.
     constant_time : ClientProgram or None
         The same client without branches on the input, for languages that keep its time constant.
     """
@@ -59,7 +64,15 @@ class ClientProgram:
     messages: Callable[[IntegerArray, WordArray], NDArray[Any]] = _only_field
     public_words: int = 0
     likelihood_ratio: Fraction | None = None
+    epsilon: float = math.inf
+    distance: Fraction = Fraction(0)
     constant_time: "ClientProgram | None" = None
+
+    def __post_init__(self) -> None:
+        """Check that the whole-number probabilities keep epsilon."""
+        realised = self.realised_epsilon
+        if realised is not None and realised > self.epsilon:
+            raise InfeasibleError(f"epsilon of the client's whole-number probabilities must be at most {self.epsilon!r}, got {realised!r}")
 
     @property
     def message_bits(self) -> int:

@@ -6,8 +6,9 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -104,14 +105,10 @@ class Deployment(ShownFields):
 
     @cached_property
     def program(self) -> ClientProgram:
-        """What a client computes; the realised epsilon of its whole-number probabilities keeps the mechanism's."""
+        """What a client computes; a client of the shuffled trust model has no index."""
         program = self.mechanism.client_program()
         if program.public_words and self.mechanism.guarantee.trust_model == "shuffled":
             raise InfeasibleError("mechanism must send no index of the client under the shuffled trust model, got one with public words")
-        realised = program.realised_epsilon
-        stated = self.mechanism.guarantee.epsilon
-        if realised is not None and realised > stated:
-            raise InfeasibleError(f"epsilon of the client's whole-number probabilities must be at most {stated!r}, got {realised!r}")
         return program
 
     @cached_property
@@ -125,10 +122,23 @@ class Deployment(ShownFields):
         return self.epsilon_after(self.rounds)
 
     def epsilon_after(self, rounds: int) -> float:
-        """Return epsilon after some rounds, at `delta`; 0.0 after none."""
+        """Return epsilon after some rounds, at `delta`; 0.0 after none.
+
+        Noise at a total variation distance t from the exact law raises delta by (1 + exp(epsilon)) t: epsilon is that of the exact law at
+        a delta that is less by so much.
+        """
         if rounds == 0:
             return 0.0
-        return self.privacy.report(self.delta, self.mechanism.adjacency, rounds).epsilon
+        adjacency, distance = self.mechanism.adjacency, rounds * self.program.distance
+        if distance == 0:
+            return self.privacy.report(self.delta, adjacency, rounds).epsilon
+        # Epsilon at half of delta is an upper bound on epsilon, and so bounds the factor.
+        factor = 1 + Fraction(math.exp(self.privacy.report(self.delta / 2, adjacency, rounds).epsilon) * (1 + 1e-12))
+        rest = Fraction(self.delta) - factor * distance
+        if rest < Fraction(self.delta) / 2:
+            raise InfeasibleError(f"delta must be at least {float(2 * factor * distance):g} for noise from a table, got {self.delta!r}")
+        exact = float(rest)
+        return self.privacy.report(math.nextafter(exact, 0.0) if Fraction(exact) > rest else exact, adjacency, rounds).epsilon
 
     @property
     def privacy_words(self) -> str:
@@ -197,6 +207,10 @@ class Deployment(ShownFields):
     def document(self) -> dict[str, Any]:
         """Return the deployment as a JSON document, with its hash; all numbers that could lose digits are texts."""
         return {**self._contents(), "sha256": self.hash}
+
+    def with_clients(self, clients: int) -> "Deployment":
+        """Return the deployment with the guarantee for another number of clients; its hash is another one."""
+        return self if clients == self.mechanism.joint_clients else replace(self, mechanism=self.mechanism.for_clients(clients))
 
     def check_round(self, round_number: int) -> int:
         """Return the number of a round if the deployment has it."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FORMAT = "quietbits-vectors/1"
 VECTORS = 1000
+# Number of random words of all vectors together, above which there are fewer vectors, and the least number of them.
+MOST_WORDS, FEWEST_VECTORS = 2**22, 8
 # Number of words made at a time, and the number of coordinates or items up to which the decoded value is stated.
 WORDS_AT_A_TIME, MOST_DECODED = 64, 32
 LARGEST = 2**64 - 1
@@ -48,14 +50,16 @@ def _words_of(edge: tuple[int, ...], streams: list[list[list[int]]], key: bytes,
         block += 1
 
 
-def known_answers(deployment: "Deployment", vectors: int = VECTORS) -> bytes:
+def known_answers(deployment: "Deployment") -> bytes:
     """Return the file of known answers of a deployment, as JSON whose numbers are texts.
 
     The inputs and words are derived from the deployment's hash, so that the same deployment has the same file. Each vector has the
     ``input``, the ``round`` and ``client`` of the public words, all random ``words`` in the order in which the client takes them, the
-    ``fields`` and the ``message`` in hexadecimal digits, and the ``decoded`` value of the message alone, for tables as a fraction.
+    ``fields`` and the ``message`` in hexadecimal digits, and the ``decoded`` value of the message alone, for tables as a fraction. There
+    are 1000 vectors, and fewer for messages that take thousands of words.
     """
     program, mechanism = deployment.program, deployment.mechanism
+    vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields)))
     key = hashlib.sha256(f"known answers of {deployment.hash}".encode("ascii")).digest()
     inputs, edges = _inputs(deployment, vectors, key), _edges(deployment)
     streams = [public_words(key, 0, np.arange(vectors, dtype=np.uint64), WORDS_AT_A_TIME).tolist()]

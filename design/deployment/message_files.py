@@ -1,5 +1,6 @@
 """Files of messages: ``.qbm`` with one header for all, and parquet or Arrow with a binary column."""
 
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from ...arrays import WordArray
 from ...errors import DataError
 from ...extras import optional
-from ...files import atomic_file, shown_path
+from ...files import atomic_file, shown_path, write_atomically
 from ...progress import OnStep, silent
 from .decoder import LENGTH, UNNAMED, Decoder
 from .deployment import Deployment
@@ -79,6 +80,24 @@ def _write_parquet(deployment: Deployment, path: Path, chunks: Iterable[tuple[By
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             count += len(messages)
     return count
+
+
+def write_sum(path: str | os.PathLike[str], residues: WordArray) -> None:
+    """Write the modular sum of a secure sum as a npy file of unsigned numbers."""
+    buffer = io.BytesIO()
+    np.save(buffer, residues)
+    write_atomically(path, buffer.getvalue())
+
+
+def read_sum(path: Path) -> WordArray:
+    """Return the modular sum of a npy file; DataError if it holds no whole numbers."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataError(f"{shown_path(path)}: the file is not an npy array of a modular sum: {str(error)[:200]}") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(f"{shown_path(path)}: the file must hold one array of whole numbers, the modular sum of each field")
+    return array
 
 
 def decode_file(decoder: Decoder, path: str | os.PathLike[str], id_column: str | None = None, on_step: OnStep = silent) -> Decoder:

@@ -95,7 +95,12 @@ class HadamardResponse(BlockMechanism):
         lie, outputs = self.lie_word(), self.blocks * self.block_outputs
         constants = {"lie": lie, "block_items": self.block_items, "block_outputs": self.block_outputs, "outputs": outputs}
         return ClientProgram(
-            hadamard_output, constants, bits_below(outputs), valid=fields_below(outputs), likelihood_ratio=self.likelihood_ratio(lie)
+            hadamard_output,
+            constants,
+            bits_below(outputs),
+            valid=fields_below(outputs),
+            likelihood_ratio=self.likelihood_ratio(lie),
+            epsilon=self.epsilon,
         )
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
@@ -230,6 +235,7 @@ class RecursiveHadamardResponse(BlockMechanism):
             messages=lambda fields, public: np.column_stack([(public[:, 0] % np.uint64(self.rows)).astype(np.int64), fields[:, 0]]),
             public_words=1,
             likelihood_ratio=self.likelihood_ratio(lie),
+            epsilon=self.epsilon,
         )
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:

@@ -268,6 +268,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
             bits_below(outputs),
             valid=fields_below(outputs),
             likelihood_ratio=self.likelihood_ratio(lie),
+            epsilon=self.epsilon,
         )
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:

@@ -80,6 +80,7 @@ class FrequencyRandomisedResponse(SupportCounts):
             bits_below(items),
             valid=fields_below(items),
             likelihood_ratio=1 + Fraction(items * kept, 2**64 - kept),
+            epsilon=self.epsilon,
         )
 
     def aggregate(self, messages: IntegerArray) -> FloatArray:

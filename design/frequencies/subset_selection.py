@@ -135,6 +135,7 @@ class SubsetSelection(SupportCounts):
             valid=lambda fields: _at_most(fields, last),
             messages=lambda fields, _: self._of_ranks(fields),
             likelihood_ratio=Fraction(2**64 - denial, denial) * Fraction(items - size, size),
+            epsilon=self.epsilon,
         )
 
     def _of_ranks(self, bits: IntegerArray) -> NDArray[Any]:

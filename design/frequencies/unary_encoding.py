@@ -80,6 +80,7 @@ class UnaryEncoding(SupportCounts):
             fields=self.categories,
             messages=lambda fields, _: np.packbits(fields.astype(np.uint8), axis=1, bitorder="little"),
             likelihood_ratio=Fraction(2**64 - other, other),
+            epsilon=self.epsilon,
         )
 
     def aggregate(self, messages: PackedBits) -> IntegerArray:

@@ -97,7 +97,7 @@ class CLDPMechanism(ScalarMechanism):
         low, high = self.interval
         flip = flip_word(self.epsilon)
         constants = {"low": low, "high": high, "width": high - low, "flip": flip}
-        return ClientProgram(sign_of_number, constants, 1, likelihood_ratio=flip_ratio(flip))
+        return ClientProgram(sign_of_number, constants, 1, likelihood_ratio=flip_ratio(flip), epsilon=self.epsilon)
 
     def standard_error(self, aggregate: NDArray[Any], clients: int) -> float:
         """Return the standard error from the share of bits that are 1."""
@@ -234,6 +234,7 @@ class SampledSignMechanism(VectorMechanism):
             index_bits(self.indices),
             valid=fields_below(2 * self.indices),
             likelihood_ratio=flip_ratio(flip),
+            epsilon=self.realised_epsilon,
         )
 
     @abstractmethod

@@ -22,11 +22,13 @@ from ...solvers.table_search.renyi_budget import RenyiBudget
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
+from ..deployment.client_program import ClientProgram
+from ..deployment.clients.tables import letters_of_ball, letters_of_cube
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
 from ..tables.table_privacy import table_privacy
 from ..transforms.dithering import dither
-from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
+from ..transforms.vector_dithering import ROUNDING, bounded_rounding, rejection_bias_bound, rejection_rounding
 from .message_checks import checked_messages
 
 DITHERINGS = ("systematic", "rejection")
@@ -313,6 +315,25 @@ class VectorTableMechanism(VectorMechanism):
             rows = self._dithered_rows(array[start : start + clients], random_words)
             letters[start : start + clients] = self.table.letters_of_rows(rows, random_words(rows.size).reshape(rows.shape))
         return letters
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: round the vector to the grid, and draw a letter of each coordinate's row."""
+        ball, norm = self.ball, self.ball.norm
+        if self._rejecting or norm not in (1.0, 2.0, math.inf):
+            wanted = "systematic dithering of balls of norm 1, 2 or infinity"
+            raise InfeasibleError(f"dithering must be {wanted} for clients in other languages, got {self.dithering}, norm {norm:g}")
+        size = {"letters": len(self.table.alphabet), "shift": 64 - (self.table.total.bit_length() - 1)}
+        drawn = {**size, "cumulative": tuple(np.cumsum(self.table.weights, axis=1).ravel().tolist())}
+        vector: dict[str, Any] = {"dimension": ball.dimension, "clip_norm": float(ball.clip_norm)}
+        bits, messages = self.table.bits_out, lambda fields, _: fields
+        if not self._grid.centred:
+            constants = {**vector, "steps": float(self._grid.steps), **drawn}
+            return ClientProgram(letters_of_cube, constants, bits, fields=ball.dimension, messages=messages)
+        # Whole numbers, so that the bound's power may be rounded down.
+        largest = math.floor(Fraction(self._norm_bound) ** int(norm) * (1 + Fraction(ROUNDING)))
+        constants = {**vector, "order": int(norm), "radius": self._grid.zero, "largest": largest, **drawn}
+        constants = {name: constants[name] for name in ("dimension", "order", "clip_norm", "radius", "largest", *drawn)}
+        return ClientProgram(letters_of_ball, constants, bits, fields=ball.dimension, messages=messages)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return counts of each letter for each coordinate, shape (dimension, 2**bits_out)."""

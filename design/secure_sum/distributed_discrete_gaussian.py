@@ -4,6 +4,7 @@ Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Fed
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -15,7 +16,7 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
-from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
+from ..noise.discrete_gaussian import LARGEST_SIGMA, GaussianCurve, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
 from .noisy_sum import NoisySum, noisy_sum_privacy
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
@@ -118,6 +119,9 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     @property
     def _step_noise_variance(self) -> float:
         return discrete_gaussian_variance(self._sigma)
+
+    def _noise_curve(self) -> GaussianCurve:
+        return GaussianCurve(Fraction(self._sigma))
 
     def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         return sample_discrete_gaussian(self._sigma, shape, random_words, kind)

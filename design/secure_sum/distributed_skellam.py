@@ -5,6 +5,7 @@ Agarwal, Kairouz, Liu 2021, *The Skellam Mechanism for Differentially Private Fe
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.random_words import WordSource
-from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
+from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, SkellamCurve, sample_skellam
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 # Range of one client's noise variance in squared steps, within which sampling is exact.
@@ -128,6 +129,9 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     @property
     def _sum_variance(self) -> float:
         return self.clients * self._step_noise_variance
+
+    def _noise_curve(self) -> SkellamCurve:
+        return SkellamCurve(Fraction(self._step_noise_variance))
 
     def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         return sample_skellam(self._step_noise_variance, shape, random_words, kind)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ...arguments import LARGEST_DIMENSION as LARGEST_ROTATED
 from ...arguments import check_choice
 from ...arrays import FloatArray, IntegerArray, WordArray
+from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, rounded_norm
 from ...solvers.numerics.rounding import SLACK
@@ -23,9 +24,12 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import Declared, check_parameters
+from ..deployment.client_program import ClientProgram
+from ..deployment.clients.sums import noisy_residues
 from ..noise.random_words import WordsLike, WordSource, word_source
+from ..noise.threshold_table import SymmetricCurve, threshold_table
 from ..transforms.conditional_rounding import ConditionalRounding
-from ..transforms.rotation import LARGEST_SEED, ROTATIONS, Rotation, rotation_of
+from ..transforms.rotation import LARGEST_SEED, ROTATIONS, RandomisedHadamard, Rotation, rotation_of
 from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
@@ -223,6 +227,42 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         # Sums modulo the range of a message's word determine sums modulo 2**bits.
         word = np.min_scalar_type(self.modulus - 1)
         return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, random_words, word))
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: rotate, round, and add noise from a table of thresholds.
+
+        The distance between the table's law and the exact law raises the failure probability (`ClientProgram.distance`).
+        """
+        if not isinstance(self._rotation, RandomisedHadamard):
+            raise InfeasibleError(f"rotation must be hadamard for clients in other languages, got {self.rotation}")
+        if self._rounding.largest_squared_norm >= 2**52 or self.modulus > 2**62:
+            raise InfeasibleError(f"granularity must be larger for clients in other languages, got {self.granularity!r}")
+        table = threshold_table(self._noise_curve())
+        constants = {
+            "dimension": self.ball.dimension,
+            "padded": self.padded_dimension,
+            "clip_norm": float(self.ball.clip_norm),
+            "scale": 1 / math.sqrt(self.padded_dimension),
+            "granularity": float(self.granularity),
+            "largest": self._rounding.largest_squared_norm,
+            "mask": self.modulus - 1,
+            "points": len(table.thresholds),
+            "signs": self._rotation.sign_words(),
+            "upper": tuple(threshold >> 63 for threshold in table.thresholds),
+            "lower": tuple(threshold & (2**63 - 1) for threshold in table.thresholds),
+        }
+        return ClientProgram(
+            noisy_residues,
+            constants,
+            self.bits,
+            fields=self.padded_dimension,
+            messages=lambda fields, _: fields.astype(np.uint64),
+            distance=table.distance * self.padded_dimension * self.clients,
+        )
+
+    @abstractmethod
+    def _noise_curve(self) -> SymmetricCurve:
+        """Return the law of a coordinate's noise, up to a factor."""
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits.

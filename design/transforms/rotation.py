@@ -128,9 +128,13 @@ class RandomisedHadamard:
         transformed = walsh_hadamard(_check_vectors(vectors, self.padded_dimension))
         return transformed[..., : self.dimension] * self._scaled_signs
 
+    def sign_words(self) -> tuple[int, ...]:
+        """Return the words whose bits, the least significant first, are 1 for the coordinates of sign -1."""
+        return tuple(_public_words(self.seed, -(-self.dimension // 64)).tolist())
+
     @cached_property
     def _scaled_signs(self) -> FloatArray:
-        words = _public_words(self.seed, -(-self.dimension // 64)).astype("<u8")
+        words = np.array(self.sign_words(), dtype="<u8")
         bits = np.unpackbits(words.view(np.uint8), count=self.dimension, bitorder="little")
         scale = 1 / math.sqrt(self.padded_dimension)
         return np.where(bits, -scale, scale)

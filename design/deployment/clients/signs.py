@@ -1,7 +1,8 @@
 """Deployed clients that send the sign of one number about their input (CLDP)."""
 
 from .draws import below, parity, uniform
-from .kinds import Count, Fields, Number, Numbers, Source, Word, sqrt
+from .kinds import Count, Fields, Number, Numbers, Source, Word
+from .tables import norm_of
 
 
 def sign_of_number(value: Number, words: Source, fields: Fields, *, low: Number, high: Number, width: Number, flip: Word) -> None:
@@ -26,10 +27,7 @@ def sign_of_coordinate(vector: Numbers, words: Source, fields: Fields, *, dimens
 def sign_of_direction(vector: Numbers, words: Source, fields: Fields, *, dimension: Count, clip_norm: Number, flip: Word) -> None:
     """Send a random coordinate of a vector of the L2 ball, and its sign."""
     place = below(words, Word(dimension))
-    square = 0.0
-    for other in range(dimension):
-        square = square + vector[other] * vector[other]
-    length = sqrt(square)
+    length = norm_of(vector, dimension, 2)
     radius = length if length > clip_norm else clip_norm
     write_sign(place, vector[Count(place)] / radius, words, fields, flip)
 

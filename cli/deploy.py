@@ -8,8 +8,20 @@ import typer
 from ..files import shown_path
 from .commands import complain
 from .console import check_outputs, grid, progress_bar, say, show_document, typed_command, warn, working
-from .options import REQUIRED, Epsilon, Json, Megabytes, Output, Rounds, adjacency_of, bytes_of, complete_column, given
-from .options import registry_group, with_options
+from .options import (
+    REQUIRED,
+    Epsilon,
+    Json,
+    Megabytes,
+    Output,
+    Rounds,
+    adjacency_of,
+    bytes_of,
+    complete_column,
+    given,
+    registry_group,
+    with_options,
+)
 from .task import Delta, title_of
 
 if TYPE_CHECKING:
@@ -57,7 +69,9 @@ def _subcommand(name: str) -> Any:
 
 
 def _mechanism_command(name: str) -> Any:
+    from ..analysis.catalogue.accounts import plans_dropouts
     from ..analysis.catalogue.registry import REGISTRY
+    from .account import Dropout
 
     entry = REGISTRY[name]
     options = entry.calibration_options
@@ -72,6 +86,7 @@ def _mechanism_command(name: str) -> Any:
                 delta=values["delta"],
                 rounds=values["rounds"],
                 adjacency=values["adjacency"],
+                dropout=values.get("dropout", 0.0),
                 **_labels(values),
                 **given(options, values),
             ),
@@ -79,6 +94,8 @@ def _mechanism_command(name: str) -> Any:
         )
 
     budget: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": (Delta, 0.0), "rounds": (Rounds, 1)}
+    if plans_dropouts(name):
+        budget["dropout"] = (Dropout, 0.0)
     fixed = {**budget, "adjacency": (adjacency_of(entry.adjacencies), None), **DEPLOYED}
     return with_options(run, options, fixed, f"Write the clients of {name} that keep a budget (`quietbits.deploy`).")
 

@@ -10,8 +10,8 @@ from ..errors import TableError
 from ..files import is_stream, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, check_there, grid, progress_bar, say, warn, working
-from .options import Megabytes, Seed, bytes_of, complete_column
 from .deploy import verify_deployed
+from .options import Megabytes, Seed, bytes_of, complete_column
 from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:

@@ -31,11 +31,7 @@ from ...design.secure_sum.shared_noise import (
     discrete_gaussian_of_noise,
 )
 from ...design.transforms.rotation import rotated_dimension
-from ...errors import InfeasibleError
-from ...solvers.divergences.discrete_gaussian_divergence import (
-    MOST_BITS,
-    MOST_CLIENTS,
-)
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from .lower_bounds import central_lower_bound, frequency_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
@@ -54,9 +50,6 @@ BITS = Option(
     budget="coordinate",
 )
 LAPLACE_BITS = replace(BITS, help="Bits of a coordinate; by default the fewest whose rounding adds at most 1 % to the error.", default=None)
-SURVIVORS = Option(
-    "survivors", int, "Clients that suffice for the guarantee, if others drop out; all by default.", None, 1, MOST_CLIENTS, "clients"
-)
 CPSGD_BITS = replace(BITS, help="Bits of a coordinate of the sum; by default the fewest within 1 % of the least error.", default=None)
 DEVIATIONS = Option(
     "deviations",
@@ -104,7 +97,8 @@ def _rounded(
         else:
             calibrated = calibrate(task.clients, padded, ball.clip_norm, bits, budget, options["deviations"])
         fitting = (ball, task.clients, bits, calibrated["granularity"], calibrated[noise])
-        return mechanism(*fitting, task.delta, options["rotation_seed"], rotation, task.adjacency)
+        survivors = budget.stated_survivors(task.clients)
+        return mechanism(*fitting, task.delta, options["rotation_seed"], rotation, task.adjacency, survivors)
 
     return build
 
@@ -138,9 +132,7 @@ def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
             ball = NormBall(1, 1.0, (domain.high - domain.low) / 2)
         case _:
             ball = task.ball(name, (1.0,))
-    survivors = options["survivors"]
-    if survivors is not None and survivors > task.clients:
-        raise InfeasibleError(f"survivors must be at most the clients, {task.clients}, got {survivors}")
+    survivors = task.budget.stated_survivors(task.clients)
 
     def build(epsilon: float) -> DistributedDiscreteLaplaceMechanism:
         return calibrate_distributed_discrete_laplace(
@@ -236,7 +228,7 @@ ENTRIES = (
         trust_model="secure-sum",
         adjacencies=("replace-one", "add-or-remove-one"),
         accounts=("pure", "rdp", "pld"),
-        options=(LAPLACE_BITS, SURVIVORS),
+        options=(LAPLACE_BITS,),
         build=_discrete_laplace,
         mechanism=DistributedDiscreteLaplaceMechanism,
         norms=(1.0,),
@@ -251,7 +243,7 @@ ENTRIES = (
         ),
         use=(
             "Use it in a secure sum for a guarantee without delta: numbers, histograms, and vectors of the L1 ball. Over more than about "
-            "eight rounds Gaussian noise with a delta has less error. State the `survivors` if clients may drop out."
+            "eight rounds Gaussian noise with a delta has less error. State the task's `dropout` if clients may drop out."
         ),
     ),
     Entry(

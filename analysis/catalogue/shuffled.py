@@ -62,7 +62,8 @@ def _table_entry(
 ) -> Entry:
     def build(task: Task, values: Values) -> Mechanism:
         table = table_for(values, task.clients, task.budget)
-        return ShuffledTableMechanism(table.with_interval(*task.interval(name)), task.clients, task.delta)
+        interval = task.interval(name)
+        return ShuffledTableMechanism(table.with_interval(*interval), task.clients, task.delta, task.budget.stated_survivors(task.clients))
 
     return Entry(
         name=name,
@@ -110,7 +111,7 @@ def _build_items(task: Task, _: Values) -> Mechanism:
     categories, clients = task.categories("shuffled-frequency-randomised-response"), task.clients
 
     def made(epsilon: float) -> ShuffledRandomisedResponse:
-        return ShuffledRandomisedResponse(epsilon, categories, clients, task.delta)
+        return ShuffledRandomisedResponse(epsilon, categories, clients, task.delta, task.budget.stated_survivors(clients))
 
     return made(local_epsilon(lambda epsilon: made(epsilon).privacy(), task.budget))
 

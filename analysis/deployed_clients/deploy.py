@@ -10,6 +10,7 @@ from ...design.deployment.deployment import Deployment
 from ...design.tables.file import read_table
 from ...design.tables.table_mean import TableMeanMechanism
 from ...errors import InfeasibleError
+from ..catalogue.accounts import plans_dropouts
 from ..catalogue.registry import REGISTRY
 
 
@@ -20,6 +21,7 @@ def deploy(
     delta: float = 0.0,
     rounds: int = 1,
     adjacency: str | None = None,
+    dropout: float = 0.0,
     name: str | None = None,
     valid_until: str | None = None,
     supersedes: str | None = None,
@@ -31,7 +33,7 @@ def deploy(
     ----------
     mechanism : str
         Name of the mechanism in the registry.
-    epsilon, delta, rounds, adjacency
+    epsilon, delta, rounds, adjacency, dropout
         Budget of all rounds together, as in `calibrate`.
     name, valid_until, supersedes
         Fields of `Deployment`.
@@ -56,7 +58,9 @@ def deploy(
     values = check_values(mechanism, entry.calibration_options, given)
     check_pairs(entry.calibration_options, values)
     neighbours = usual_adjacency(adjacency, None, entry.adjacencies)
-    task = entry.task_of(values, Budget(epsilon, delta, neighbours, rounds))
+    if dropout and not plans_dropouts(mechanism):
+        raise ValueError(f"dropout must be 0 for {mechanism}, whose guarantee does not depend on the number of clients, got {dropout}")
+    task = entry.task_of(values, Budget(epsilon, delta, neighbours, rounds, dropout=dropout))
     built = entry.mechanism_for(task, {option.name: values[option.name] for option in entry.options})
     return Deployment(built, mechanism, rounds, delta, name, valid_until, supersedes)
 

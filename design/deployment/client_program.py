@@ -43,6 +43,8 @@ class ClientProgram:
     messages : callable
         Function of fields and public words, shapes (clients, fields) and (clients, public_words), that returns the messages that the
         mechanism's `aggregate` takes.
+    aggregate : callable or None
+        Function of fields and public words that returns their aggregate, in place of the mechanism's `aggregate` of messages.
     public_words : int
         Number of public words that server and client derive for each client and round.
     likelihood_ratio : Fraction or None
@@ -62,6 +64,7 @@ class ClientProgram:
     fields: int = 1
     valid: Callable[[IntegerArray], NDArray[np.bool_]] = lambda fields: np.ones(len(fields), dtype=bool)
     messages: Callable[[IntegerArray, WordArray], NDArray[Any]] = _only_field
+    aggregate: Callable[[IntegerArray, WordArray], NDArray[Any]] | None = None
     public_words: int = 0
     likelihood_ratio: Fraction | None = None
     epsilon: float = math.inf

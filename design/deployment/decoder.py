@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...arrays import WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
-from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
+from ..contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from .public_words import public_words
 from .seen_clients import NAMED_KEYS, SeenClients, identifier_keys
 from .wire_format import HEADER_BYTES, Bytes, Header, unpack_fields
@@ -37,7 +37,7 @@ ROUND_START = HEADER_BYTES - 4
 # Number of bytes of messages whose kinds are counted before they are decoded, and number of kinds up to which comparing a piece of messages
 # with each kind is faster than a histogram.
 COUNTED_BYTES, MOST_COMPARED, COMPARED_PIECE = 1, 16, 2**17
-# Numbers of messages, bytes and fields that are unpacked at a time.
+# Numbers of messages, bytes, and fields or public words that are unpacked at a time.
 MESSAGES_AT_A_TIME, BYTES_AT_A_TIME, FIELDS_AT_A_TIME = 2**20, 2**24, 2**22
 
 
@@ -225,39 +225,24 @@ class Decoder:
             raise DataError(f"messages must include one that is accepted, got none of {sum(self.refused.values())}: {dict(self.refused)}")
         if mechanism.joint_clients is not None:
             mechanism = mechanism.for_clients(self.accepted)
-        if isinstance(mechanism, FrequencyMechanism):
-            estimate = mechanism.estimate(self._aggregate, self.accepted)
-            mean, error = estimate.frequencies, estimate.standard_errors
-        else:
-            mean = mechanism.decode(self._aggregate, self.accepted)
-            error = mechanism.standard_error(self._aggregate, self.accepted)
-        return DecodedEstimate(
-            mean,
-            error,
-            self.accepted,
-            dict(self.refused),
-            deployment.privacy_words,
-            self.round_number,
-            deployment.rounds - self.round_number - 1,
-            deployment.epsilon - deployment.epsilon_after(self.round_number + 1),
-        )
+        return estimate_of(deployment, mechanism, self._aggregate, self.accepted, dict(self.refused), self.round_number)
 
     @property
     def messages_at_a_time(self) -> int:
         """Number of messages that are unpacked at a time, so that memory is bounded."""
         program = self.deployment.program
-        return max(1, min(MESSAGES_AT_A_TIME, BYTES_AT_A_TIME // self.deployment.record_bytes, FIELDS_AT_A_TIME // program.fields))
+        words = FIELDS_AT_A_TIME // max(1, program.public_words)
+        return max(1, min(MESSAGES_AT_A_TIME, BYTES_AT_A_TIME // self.deployment.record_bytes, FIELDS_AT_A_TIME // program.fields, words))
 
     def _add_kinds(self, messages: Bytes) -> None:
         """Count messages of one byte by their kind, and decode each kind once."""
-        program, mechanism = self.deployment.program, self.deployment.mechanism
         fields, filled, valid = self._kinds
         counts = _histogram(np.ascontiguousarray(messages[:, 0]), np.flatnonzero(valid).astype(np.uint8))
         self.refuse(FILLING, int(counts[~filled].sum()))
         self.refuse(VALUE, int(counts[filled & ~valid].sum()))
         no_words = np.zeros((1, 0), dtype=np.uint64)
         for kind in np.flatnonzero(valid & (counts > 0)):
-            aggregate = mechanism.aggregate(program.messages(fields[kind : kind + 1], no_words))
+            aggregate = self.deployment.aggregate(fields[kind : kind + 1], no_words)
             self._count(aggregate * counts[kind], int(counts[kind]))
 
     @cached_property
@@ -285,7 +270,7 @@ class Decoder:
         indices = np.zeros(len(kept), dtype=np.uint64) if clients is None else np.asarray(clients, dtype=np.uint64)[kept]
         public = public_words(bytes.fromhex(deployment.hash), self.round_number, indices, program.public_words)
         own = fields if len(kept) == len(fields) else fields[kept]
-        self._count(deployment.mechanism.aggregate(program.messages(own, public)), len(kept))
+        self._count(deployment.aggregate(own, public), len(kept))
 
     def _first(self, seen: SeenClients, keys: NDArray[Any], places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the places of clients' first messages, and count the others."""

@@ -12,7 +12,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from ...arguments import check_integer
+from ...arrays import IntegerArray, WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
 from ...version import __version__
@@ -152,7 +155,8 @@ class Deployment(ShownFields):
         """The guarantee of all rounds together, in words."""
         of = "one round" if self.rounds == 1 else f"all {self.rounds} rounds together"
         guarantee = self.mechanism.guarantee
-        return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} for {of}, {guarantee.adjacency} adjacency, {guarantee.trust_model} trust model"
+        neighbours = f"{guarantee.adjacency} adjacency, {guarantee.trust_model} trust model"
+        return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} for {of}, {neighbours}"
 
     @cached_property
     def hash(self) -> str:
@@ -193,6 +197,13 @@ class Deployment(ShownFields):
     def table(self) -> LookupTable | None:
         """The lookup table, if the mechanism draws from one."""
         return getattr(self.mechanism, "table", None)
+
+    def aggregate(self, fields: IntegerArray, public: WordArray) -> NDArray[Any]:
+        """Return the aggregate of messages from their fields and public words."""
+        program = self.program
+        return (
+            self.mechanism.aggregate(program.messages(fields, public)) if program.aggregate is None else program.aggregate(fields, public)
+        )
 
     def description(self) -> ClientDescription:
         """Return what the clients' source code states."""

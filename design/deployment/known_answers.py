@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays import IntegerArray, WordArray
 from ..contracts.domains import Categories, Interval
 from ..contracts.norm_ball import NormBall
 from .public_words import public_words
@@ -58,18 +59,21 @@ def known_answers(deployment: "Deployment") -> bytes:
     ``fields`` and the ``message`` in hexadecimal digits, and the ``decoded`` value of the message alone, for tables as a fraction. There
     are 1000 vectors, and fewer for messages that take thousands of words.
     """
-    program, mechanism = deployment.program, deployment.mechanism
+    program = deployment.program
     vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields)))
     key = hashlib.sha256(f"known answers of {deployment.hash}".encode("ascii")).digest()
     inputs, edges = _inputs(deployment, vectors, key), _edges(deployment)
     streams = [public_words(key, 0, np.arange(vectors, dtype=np.uint64), WORDS_AT_A_TIME).tolist()]
     decoded: dict[bytes, Any] = {}
+    rounds = np.arange(vectors) % deployment.rounds
+    clients = np.array([number * 2**52 // 7 if number % 2 else number for number in range(vectors)], dtype=np.uint64)
+    every_public = public_words(bytes.fromhex(deployment.hash), rounds, clients, program.public_words)
     rows = []
     for number in range(vectors):
-        round_number, client = number % deployment.rounds, number * 2**52 // 7 if number % 2 else number
+        round_number, client = int(rounds[number]), int(clients[number])
         edge = edges[number % len(edges)] if number % 3 else ()
         words = _RecordedWords(_words_of(edge, streams, key, number))
-        public = public_words(bytes.fromhex(deployment.hash), round_number, np.array([client], dtype=np.uint64), program.public_words)
+        public = every_public[number : number + 1]
         fields = [0] * program.fields
         sources = (words, _RecordedWords(iter(public[0].tolist()))) if program.public_words else (words,)
         program.client(inputs[number], *sources, fields, **program.constants)
@@ -79,10 +83,9 @@ def known_answers(deployment: "Deployment") -> bytes:
             row |= {"round": str(round_number), "client": str(client)}
         row |= {"words": _texts(words.taken), "fields": _texts(fields), "message": pack_fields(array, program.field_bits).tobytes().hex()}
         if _size(deployment) <= MOST_DECODED:
-            messages = program.messages(array, public)
-            kind = messages.tobytes()
+            kind = array.tobytes() + public.tobytes()
             if kind not in decoded:
-                decoded[kind] = _decoded(mechanism, messages)
+                decoded[kind] = _decoded(deployment, array, public)
             row["decoded"] = decoded[kind]
         rows.append(row)
     head = {"format": FORMAT, "deployment": deployment.hash}
@@ -93,17 +96,17 @@ def known_answers(deployment: "Deployment") -> bytes:
 
 def _size(deployment: "Deployment") -> int:
     domain = deployment.mechanism.domain
-    return {Interval: lambda: 1, NormBall: lambda: domain.dimension, Categories: lambda: domain.size}[type(domain)]()
+    return domain.size if isinstance(domain, Categories) else domain.dimension
 
 
-def _decoded(mechanism: Any, messages: Any) -> Any:
-    table = getattr(mechanism, "table", None)
+def _decoded(deployment: "Deployment", fields: IntegerArray, public: WordArray) -> Any:
+    mechanism, table = deployment.mechanism, deployment.table
     if table is not None and isinstance(mechanism.domain, Interval):
         low, high = map(Fraction, table.interval)
-        value = low + (high - low) * table.alphabet[int(messages[0])]
+        value = low + (high - low) * table.alphabet[int(fields[0, 0])]
         return f"{value.numerator}/{value.denominator}"
     one = mechanism if mechanism.joint_clients is None else mechanism.for_clients(1)
-    return _texts(np.asarray(one.decode(one.aggregate(messages), 1)).tolist())
+    return _texts(np.asarray(one.decode(deployment.aggregate(fields, public), 1)).tolist())
 
 
 def _texts(value: Any) -> Any:
@@ -133,7 +136,7 @@ def _inputs(deployment: "Deployment", count: int, key: bytes) -> list[Any]:
     uniforms = public_words(key, LARGEST >> 32, np.arange(count, dtype=np.uint64), size) / 2.0**64
     if isinstance(domain, Categories):
         random = [int(share * domain.size) for share in uniforms[:, 0]]
-        return ([0, domain.size - 1, domain.size // 2] + random)[:count]
+        return [0, domain.size - 1, domain.size // 2, *random][:count]
     if isinstance(domain, Interval):
         low, high = domain.low, domain.high
         table = deployment.table

@@ -13,8 +13,8 @@ CHACHA_CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
 QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15), (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
 
 
-def public_words(key: bytes, round_number: int, clients: WordArray, count: int) -> WordArray:
-    """Return the first public words of each client in a round, shape (clients, count).
+def public_words(key: bytes, round_number: int | NDArray[np.integer], clients: WordArray, count: int) -> WordArray:
+    """Return the first public words of each client in a round, or in a round for each, shape (clients, count).
 
     They are the little-endian words of the ChaCha20 blocks 0, 1, ... (RFC 8439, section 2.3) whose key is the deployment's hash, and
     whose nonce is the round, of 4 bytes, and the client's index, of 8 bytes, both little-endian.
@@ -25,22 +25,22 @@ def public_words(key: bytes, round_number: int, clients: WordArray, count: int) 
     >>> words.tolist() == [[0x903DF1A0ADE0B876, 0x28BD8653E56A5D40]]
     True
     """
-    blocks = -(-count // BLOCK_WORDS)
+    blocks, rounds = -(-count // BLOCK_WORDS), np.broadcast_to(round_number, len(clients))
     step = max(1, BLOCKS_AT_A_TIME // max(1, blocks))
     words = np.empty((len(clients), count), dtype=np.uint64)
     for start in range(0, len(clients) if count else 0, step):
         part = slice(start, start + step)
-        words[part] = _blocks(key, round_number, clients[part], blocks)[:, :count]
+        words[part] = _blocks(key, rounds[part], clients[part], blocks)[:, :count]
     return words
 
 
-def _blocks(key: bytes, round_number: int, clients: WordArray, blocks: int) -> WordArray:
+def _blocks(key: bytes, rounds: NDArray[np.integer], clients: WordArray, blocks: int) -> WordArray:
     """Return the words of the first blocks of each client, shape (clients, words)."""
     state = np.empty((16, len(clients), blocks), dtype=np.uint32)
     state[:4] = CHACHA_CONSTANTS[:, None, None]
     state[4:12] = np.frombuffer(key, dtype="<u4")[:, None, None]
     state[12] = np.arange(blocks, dtype=np.uint32)
-    state[13] = round_number
+    state[13] = rounds[:, None]
     state[14] = (clients & np.uint64(0xFFFFFFFF)).astype(np.uint32)[:, None]
     state[15] = (clients >> np.uint64(32)).astype(np.uint32)[:, None]
     mixed = state.copy()

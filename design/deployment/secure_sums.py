@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import WordArray
 from ...errors import DataError, InfeasibleError
-from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
-from .decoder import DecodedEstimate
+from ..contracts.mechanism import SecureSumMechanism
+from .decoder import DecodedEstimate, estimate_of
 from .deployment import Deployment
 from .wire_format import Bytes, unpack_fields
 
@@ -61,23 +61,7 @@ def decode_sum(deployment: Deployment, residues: ArrayLike, clients: int, round_
     if array.min() < 0 or int(array.max()) >= planned.modulus:
         raise DataError(f"residues must be from 0 to {planned.modulus - 1}, got {array.min()} to {array.max()}")
     own = deployment.with_clients(check_integer("clients", clients, low=1, high=MOST_CLIENTS))
-    mechanism = own.mechanism
-    aggregate = array.astype(np.uint64)
-    if isinstance(mechanism, FrequencyMechanism):
-        estimate = mechanism.estimate(aggregate, clients)
-        mean, error = estimate.frequencies, estimate.standard_errors
-    else:
-        mean, error = mechanism.decode(aggregate, clients), mechanism.standard_error(aggregate, clients)
-    return DecodedEstimate(
-        mean,
-        error,
-        clients,
-        {},
-        own.privacy_words,
-        round_number,
-        own.rounds - round_number - 1,
-        own.epsilon - own.epsilon_after(round_number + 1),
-    )
+    return estimate_of(own, own.mechanism, array.astype(np.uint64), clients, {}, round_number)
 
 
 def _secure_sum(deployment: Deployment) -> SecureSumMechanism:

@@ -8,6 +8,7 @@ which every vector has a Kashin representation at a proven level.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
+from ...errors import InfeasibleError
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ...solvers.numerics.walsh_hadamard import walsh_hadamard
@@ -23,6 +25,8 @@ from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
+from ..deployment.client_program import ClientProgram, probability_word
+from ..deployment.clients.kashin import kashin_symbol
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, KashinFrame, TightFrame, kashin_blocks, largest_bias
 
@@ -33,6 +37,8 @@ FIRST_STEPS = 2
 POLYNOMIALS = {1: 0b11, 3: 0b1011, 5: 0b100101, 7: 0b10000011, 9: 0b1000010001}
 
 MOST_BITS = 16
+# Largest number of coefficients that a client in another language keeps in memory, three times.
+MOST_CLIENT_COEFFICIENTS = 2**15
 LARGEST_KASHIN_CONSTANT = 1e5
 
 
@@ -163,6 +169,38 @@ class SQKRMechanism(VectorMechanism):
         replaced = random_words.uniforms(clients) < self._replacement
         symbols = np.where(replaced, random_words.integers(2**self.message_bits, clients), up @ (1 << np.arange(self.message_bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
+
+    def client_program(self) -> ClientProgram:
+        """Return the program: signs of the vector's coefficients at public coordinates, or any symbol."""
+        frame = self.frame
+        if not isinstance(frame, KerdockFrame) or frame.size > MOST_CLIENT_COEFFICIENTS:
+            raise InfeasibleError(f"dimension must be from 4 to 256 for clients in other languages, got {self.ball.dimension}")
+        if math.isinf(self.epsilon):
+            raise InfeasibleError("epsilon must be finite for clients in other languages, got infinity")
+        symbols, size = 1 << self.message_bits, frame.size
+        replacement = probability_word(lambda odds: symbols / (odds + symbols - 1), self.epsilon, up=True)
+        return ClientProgram(
+            kashin_symbol,
+            {
+                "dimension": self.ball.dimension,
+                "length": frame.length,
+                "bases": size // frame.length,
+                "size": size,
+                "clip_norm": float(self.ball.clip_norm),
+                "scale": 1 / math.sqrt(size),
+                "level": self.level,
+                "box": INNER_BOX * self.level,
+                "message_bits": self.message_bits,
+                "symbols": symbols,
+                "replacement": replacement,
+                "signs": frame.sign_words(),
+            },
+            self.message_bits,
+            messages=lambda fields, public: np.column_stack([public % np.uint64(size), fields.astype(np.uint64)]).astype(np.int32),
+            public_words=self.message_bits,
+            likelihood_ratio=1 + Fraction(2**64 - replacement, replacement) * symbols,
+            epsilon=self.epsilon,
+        )
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
         """Return the distribution of each client's symbol, given its public coordinates.
@@ -379,6 +417,13 @@ class KerdockFrame(TightFrame):
     def _synthesised(self, coefficients: NDArray[Any], signs: NDArray[Any]) -> NDArray[Any]:
         transformed = walsh_hadamard(coefficients.reshape(len(coefficients), -1, self.length))
         return np.asarray(np.einsum("cbi,bi->ci", transformed[:, :, : self.dimension], signs))
+
+    def sign_words(self) -> tuple[int, ...]:
+        """Return the signs of all bases as bits, the least significant first: 1 for the sign -1 of a basis's coordinate."""
+        bits = np.packbits(self._signs.ravel() < 0, bitorder="little")
+        padded = np.zeros(-(-len(bits) // 8) * 8, dtype=np.uint8)
+        padded[: len(bits)] = bits
+        return tuple(padded.view("<u8").tolist())
 
     @cached_property
     def _signs(self) -> FloatArray:

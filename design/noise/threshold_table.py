@@ -56,7 +56,8 @@ def threshold_table(curve: SymmetricCurve) -> ThresholdTable:
     InfeasibleError
         If the noise needs more than 2**13 thresholds.
     """
-    highs, spread_of_bounds, lows = [], 0, 0
+    highs: list[int] = []
+    spread_of_bounds = lows = 0
     while True:
         low, high = curve.bounds(len(highs), CURVE_BITS)
         times = 1 if not highs else 2

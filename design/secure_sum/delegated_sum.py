@@ -36,6 +36,11 @@ class DelegatedSum(Delegated, SecureSumMechanism):
         return self.inner.clients
 
     @property
+    def survivors(self) -> int | None:  # type: ignore[override]
+        """Smallest number of clients for which the guarantee of `inner` is stated; None for all."""
+        return self.inner.survivors
+
+    @property
     def modulus(self) -> int:
         """The modulus of `inner`."""
         return self.inner.modulus

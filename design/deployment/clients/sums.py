@@ -34,7 +34,7 @@ def noisy_residues(
         sign = signs[place // 64] >> (place % 64) & 1
         moved = vector[place] * shrinkage * scale
         rotated[place] = -moved if sign == 1 else moved
-    transform(rotated, padded)
+    transform(rotated, 0, padded)
     reached = norm_of(rotated, padded, 2)
     step = granularity * (reached / clip_norm if reached > clip_norm else 1.0)
     for place in range(padded):
@@ -52,12 +52,12 @@ def noisy_residues(
         fields[place] = (residue + (noise & mask)) & mask
 
 
-def transform(cells: Cells, padded: Count) -> None:
-    """Apply the Walsh-Hadamard transform in place: sums and differences of places 1, 2, 4, ... apart."""
+def transform(cells: Cells, start: Count, padded: Count) -> None:
+    """Apply the Walsh-Hadamard transform to some cells in place: sums and differences of places 1, 2, 4, ... apart."""
     distance = 1
     while distance < padded:
         for half in range(padded // 2):
-            first = half // distance * distance * 2 + half % distance
+            first = start + half // distance * distance * 2 + half % distance
             left = cells[first]
             right = cells[first + distance]
             cells[first] = left + right

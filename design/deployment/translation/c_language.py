@@ -28,7 +28,7 @@ class CPrinter(Printer):
         super().__init__(program, constants)
         self.prefix = prefix
 
-    types = TYPES  # type: ignore[assignment]
+    types = TYPES
 
     def function_name(self, identifier: str) -> str:
         """Return the name with the prefix."""

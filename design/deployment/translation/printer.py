@@ -102,7 +102,7 @@ class Printer(ABC):
         """Return the expression that has one of two values."""
         return f"{test} ? {first} : {second}"
 
-    def binary(self, operator: str, left: str, right: str, kind: str) -> tuple[str, bool]:
+    def binary(self, operator: str, left: str, right: str, kind: str) -> tuple[str, bool]:  # noqa: ARG002
         """Return a binary operation, and whether it needs no parentheses inside another one."""
         return f"{left} {'/' if operator == '//' else operator} {right}", False
 
@@ -177,12 +177,12 @@ class Printer(ABC):
                 lines = [f"{self.loop(self.name(name), start, end)} {{", *self.block(body), "}"]
                 self.scopes.pop()
                 return lines
-            case ast.Return(value=None):
-                return ["return;"]
-            case ast.Return(value=value):
+            case ast.Return(value=ast.expr() as value):
                 return [f"return {self.text(value)};"]
             case ast.Expr(value=value):
                 return [f"{self.text(value)};"]
+            case ast.Return():
+                return ["return;"]
         raise TypeError(f"no translation of {ast.unparse(node)}")
 
     def kind(self, node: ast.AST) -> str:
@@ -201,7 +201,7 @@ class Printer(ABC):
     def expression(self, node: ast.expr) -> tuple[str, bool]:
         """Return an expression, and whether it needs no parentheses inside another one."""
         match node:
-            case ast.Constant(value=value):
+            case ast.Constant(value=bool() | int() | float() as value):
                 return self.literal(value, self.kind(node)), True
             case ast.Name(id=name):
                 if name in self.function.constants:
@@ -234,7 +234,7 @@ class Printer(ABC):
     def _call(self, name: str, arguments: list[ast.expr]) -> str:
         if name in ("Word", "Count", "Number"):
             (argument,) = arguments
-            if isinstance(argument, ast.Constant):
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, int | float):
                 return self.literal(argument.value, name)
             return self.conversion(name, self.kind(argument), self.part(argument))
         for function in self.program:

@@ -219,7 +219,7 @@ class _Typing(ast.NodeVisitor):
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
             case ast.Name(id=name) if name in self.function.module_constants:
-                return "Number" if isinstance(self.names[name], float) else "Word"
+                return "float" if isinstance(self.names[name], float) else "int"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self.typed(operand, "Flag")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -277,6 +277,10 @@ class _Typing(ast.NodeVisitor):
             kinds = {"select": ("Flag", "Number", "Number"), "new_fields": ("Count",), "new_cells": ("Count",)}.get(name, ("Number",))
             for argument, kind in zip(arguments, kinds, strict=True):
                 self.typed(argument, kind)
+            if name.startswith("new_") and not {node.id for node in ast.walk(arguments[0]) if isinstance(node, ast.Name)} <= {
+                *self.function.constants
+            }:
+                raise TranslationError(f"{self.function.name} must make sequences of a constant length, got {ast.unparse(arguments[0])}")
             return OPERATIONS[name]
         if not inspect.isfunction(self.names.get(name)):
             raise TranslationError(f"{self.function.name} calls {name}, which has no translation")

@@ -7,7 +7,8 @@ Isik, Chen, Özgür, Weissman, No 2023, *Exact optimality of communication-priva
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ....arguments import MOST_CLIENTS, check_integer, check_real
-from ....arrays import FloatArray
+from ....arrays import FloatArray, IntegerArray, WordArray
 from ....errors import InfeasibleError
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ....solvers.numerics.bisection import first_true
@@ -26,10 +27,12 @@ from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
+from ...deployment.client_program import ClientProgram, probability_word
+from ...deployment.clients.simplex import CELL_BITS, CELLS, QUANTILE_UNIT, corner_number
 from ...noise.random_words import WordsLike, word_source
-from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
+from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered, upper_quantile
 from .random_direction import checked_direction, random_directions
-from .shared_frames import client_chunks, frame_coordinates, frame_sum
+from .shared_frames import client_chunks, frame_coordinates, frame_sum, lifted_vectors
 
 # Number of steps of the trapezoidal rule per narrowest width of the integrand, and the rule's end, in standard deviations.
 STEPS_PER_WIDTH = 2.5
@@ -146,6 +149,37 @@ class RotatingSimplexMechanism(VectorMechanism):
         numbers = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
         return np.column_stack([seeds, numbers.astype(np.uint64)])
 
+    def client_program(self) -> ClientProgram:
+        """Return the program: a corner of a simplex that public words rotate."""
+        odds_against, closest = self.corners - self.closest, self.closest
+        far = probability_word(lambda odds: odds_against / (closest * odds + odds_against), self.epsilon, up=True)
+        return ClientProgram(
+            corner_number,
+            {
+                "dimension": self.ball.dimension,
+                "clip_norm": float(self.ball.clip_norm),
+                "corners": self.corners,
+                "closest": closest,
+                "far": far,
+                "quantiles": client_quantiles(),
+            },
+            self.message_bits,
+            aggregate=self._sum_of_corners,
+            public_words=sum((self.ball.dimension - step + 1) // 2 for step in range(self.corners - 1)),
+            likelihood_ratio=Fraction(2**64 - far, far) * Fraction(odds_against, closest),
+            epsilon=self.epsilon,
+        )
+
+    def _sum_of_corners(self, fields: IntegerArray, public: WordArray) -> FloatArray:
+        """Return the sum of the corners that deployed clients sent, as `aggregate` does."""
+        dimension, drawn, start = self.ball.dimension, [], 0
+        for step in range(self.corners - 1):
+            words = (dimension - step + 1) // 2
+            drawn.append(client_normals(public[:, start : start + words])[:, : dimension - step])
+            start += words
+        corners = hadamard_entries(fields[:, :1], np.arange(1, self.corners)).astype(float)
+        return np.asarray(lifted_vectors(drawn, corners, dimension).sum(axis=0) / math.sqrt(self.corners - 1))
+
     def number_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the number for a unit vector and a public seed.
 
@@ -199,6 +233,42 @@ class RotatingSimplexMechanism(VectorMechanism):
     def _numbers(self) -> int:
         """Number of numbers in a client's simplex, for `client_chunks`."""
         return self.ball.dimension * self.corners
+
+
+@cache
+def client_quantiles() -> tuple[int, ...]:
+    """Return the table of upper normal quantiles of deployed clients, in units of 2**-32.
+
+    The tails are the quotients of 1 + i/256 and 2**(32 - octave), for i from 0 to 255 and octaves from 0 to 30, and at the end 1/2.
+    Between two quantiles the table is linear: numbers differ from exact normal numbers, coupled by their quantiles, by less than 2e-6.
+    """
+    octaves = 2.0 ** np.arange(31)[:, None]
+    tails = np.append((octaves * (1 + np.arange(CELLS) / CELLS)).ravel(), 2.0**31) / 2.0**32
+    return tuple(np.rint(upper_quantile(tails) / QUANTILE_UNIT).astype(np.int64).tolist())
+
+
+@cache
+def _quantile_array() -> NDArray[np.int64]:
+    return np.array(client_quantiles())
+
+
+def client_normals(words: WordArray) -> FloatArray:
+    """Return the normal numbers of deployed clients, two for each word: `clients.simplex.normal_number` of its halves.
+
+    Examples
+    --------
+    >>> client_normals(np.array([[0x7FFFFFFF_00000000]], dtype=np.uint64)).round(4).tolist()
+    [[6.2303, 0.0]]
+    """
+    halves = np.ascontiguousarray(words, dtype="<u8").view("<u4").astype(np.int64)
+    tails = (halves & 0x7FFFFFFF) | 1
+    octaves = np.frexp(tails.astype(float))[1].astype(np.int64) - 1
+    shifts = np.maximum(octaves - CELL_BITS, 0)
+    places = octaves * CELLS + (np.where(octaves > CELL_BITS, tails >> shifts, tails << np.maximum(CELL_BITS - octaves, 0)) & (CELLS - 1))
+    table = _quantile_array()
+    upper, lower = table[places], table[places + 1]
+    sizes = (upper - ((upper - lower) * (tails & ((1 << shifts) - 1)) >> shifts)) * QUANTILE_UNIT
+    return np.asarray(np.where(halves > 0x7FFFFFFF, -sizes, sizes), dtype=float)
 
 
 def most_simplex_bits(dimension: int) -> int:

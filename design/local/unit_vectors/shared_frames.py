@@ -9,8 +9,10 @@ frame's numbers. The rounded normal numbers come from `shared_randomness`; their
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....arrays import FloatArray
 from ...relative_entropy.shared_randomness import vectors_of_seeds
@@ -44,10 +46,22 @@ def frame_vectors(seeds: Sequence[int], coordinates: FloatArray, dimension: int)
     """
     vectors = np.zeros((len(coordinates), dimension))
     for part in _parts(coordinates, dimension):
-        lifted, given = vectors[part], coordinates[part]
-        for step, normals, heads in _reflections(seeds[part], dimension, range(given.shape[1])[::-1]):
-            lifted[:, step] = -np.sign(heads) * given[:, step]
-            _reflect(lifted[:, step:], normals, heads)
+        given = coordinates[part]
+        drawn = vectors_of_seeds(seeds[part], dimension, given.shape[1])
+        vectors[part] = lifted_vectors([drawn[:, step, step:] for step in range(given.shape[1])], given, dimension)
+    return vectors
+
+
+def lifted_vectors(drawn: Sequence[NDArray[Any]], coordinates: FloatArray, dimension: int) -> FloatArray:
+    """Return vectors from coordinates in the frames of normal vectors.
+
+    The normal vectors of step k have the shape (clients, dimension - k).
+    """
+    vectors = np.zeros((len(coordinates), dimension))
+    for step in range(coordinates.shape[1])[::-1]:
+        normals, heads = _signed_lengths(drawn[step])
+        vectors[:, step] = -np.sign(heads) * coordinates[:, step]
+        _reflect(vectors[:, step:], normals, heads)
     return vectors
 
 
@@ -71,11 +85,16 @@ def _reflections(seeds: Sequence[int], dimension: int, steps: range) -> Iterator
     """
     drawn = vectors_of_seeds(seeds, dimension, len(steps))
     for step in steps:
-        normals = drawn[:, step, step:].astype(float)
-        heads = np.copysign(np.sqrt(np.vecdot(normals, normals)), normals[:, 0])
-        # The last number of a square frame can be zero, for which either sign serves.
-        normals[heads == 0, 0] = heads[heads == 0] = 1.0
-        yield step, normals, heads
+        yield step, *_signed_lengths(drawn[:, step, step:])
+
+
+def _signed_lengths(drawn: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return normal vectors in double precision, and their lengths with the signs of their first numbers."""
+    normals = drawn.astype(float)
+    heads = np.copysign(np.sqrt(np.vecdot(normals, normals)), normals[:, 0])
+    # The last number of a square frame can be zero, for which either sign serves.
+    normals[heads == 0, 0] = heads[heads == 0] = 1.0
+    return normals, heads
 
 
 def _reflect(vectors: FloatArray, normals: FloatArray, heads: FloatArray) -> None:

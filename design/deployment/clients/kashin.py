@@ -1,0 +1,127 @@
+"""Deployed clients of SQKR: signs of a few coefficients of the vector in a public frame."""
+
+from .draws import below, uniform
+from .kinds import Cells, Count, Fields, Number, Numbers, Source, Word, Words, new_cells
+from .sums import transform
+from .tables import norm_of
+
+# Largest number of steps toward the box, and largest extrapolation of a step.
+MOST_STEPS = 200
+FARTHEST = 4.0
+
+
+def kashin_symbol(
+    vector: Numbers,
+    words: Source,
+    public: Source,
+    fields: Fields,
+    *,
+    dimension: Count,
+    length: Count,
+    bases: Count,
+    size: Count,
+    clip_norm: Number,
+    scale: Number,
+    level: Number,
+    box: Number,
+    message_bits: Count,
+    symbols: Word,
+    replacement: Word,
+    signs: Words,
+) -> None:
+    """Round the coefficients at public coordinates to signs, and replace the symbol of all signs with probability replacement / 2**64.
+
+    A coefficient within the level is up with a probability linear in it. A vector without coefficients within the level is scaled down.
+    """
+    norm = norm_of(vector, dimension, 2)
+    shrinkage = clip_norm / norm if norm > clip_norm else 1.0
+    clipped = new_cells(dimension)
+    for place in range(dimension):
+        clipped[place] = vector[place] * shrinkage
+    coefficients = new_cells(size)
+    analyse(clipped, coefficients, dimension, length, bases, scale, signs)
+    largest = largest_size(coefficients, size)
+    moves = new_cells(size)
+    steps = 0
+    while largest > level and steps < MOST_STEPS:
+        approach(coefficients, moves, clipped, dimension, length, bases, size, scale, box, signs)
+        largest = largest_size(coefficients, size)
+        steps = steps + 1
+    reduction = level / largest if largest > level else 1.0
+    symbol = Word(0)
+    for bit in range(message_bits):
+        coordinate = Count(public.next() % Word(size))
+        share = 0.5 + coefficients[coordinate] * reduction / level / 2.0
+        if uniform(words.next()) < share:
+            symbol = symbol + (Word(1) << bit)
+    replaces = words.next() < replacement
+    anything = below(words, symbols)
+    fields[0] = anything if replaces else symbol
+
+
+def analyse(vector: Numbers, coefficients: Cells, dimension: Count, length: Count, bases: Count, scale: Number, signs: Words) -> None:
+    """Write the inner products of a vector with the frame's columns: the transform of its signed coordinates in each basis."""
+    for basis in range(bases):
+        start = basis * length
+        for place in range(length):
+            coefficients[start + place] = 0.0
+        for place in range(dimension):
+            entry = vector[place] * scale
+            coefficients[start + place] = -entry if sign_of(signs, basis * dimension + place) == 1 else entry
+        transform(coefficients, start, length)
+
+
+def approach(
+    coefficients: Cells,
+    moves: Cells,
+    room: Cells,
+    dimension: Count,
+    length: Count,
+    bases: Count,
+    size: Count,
+    scale: Number,
+    box: Number,
+    signs: Words,
+) -> None:
+    """Move coefficients toward the box, along the plane of the coefficients of the same vector."""
+    squares = 0.0
+    for place in range(size):
+        excess = excess_of(coefficients[place], box)
+        moves[place] = excess
+        squares = squares + excess * excess
+    # The part of the excess across the plane: the frame's combination of the excess, and its coefficients.
+    for place in range(dimension):
+        room[place] = 0.0
+    for basis in range(bases):
+        transform(moves, basis * length, length)
+        for place in range(dimension):
+            entry = moves[basis * length + place] * scale
+            room[place] = room[place] - entry if sign_of(signs, basis * dimension + place) == 1 else room[place] + entry
+    analyse(room, moves, dimension, length, bases, scale, signs)
+    projected = 0.0
+    for place in range(size):
+        moves[place] = excess_of(coefficients[place], box) - moves[place]
+        projected = projected + moves[place] * moves[place]
+    least = squares / FARTHEST
+    factor = squares / (projected if projected > least else least) if squares > 0.0 else 0.0
+    for place in range(size):
+        coefficients[place] = coefficients[place] - moves[place] * factor
+
+
+def excess_of(number: Number, box: Number) -> Number:
+    """Return the part of a number beyond the box from -box to box."""
+    return number - box if number > box else number + box if number < -box else 0.0
+
+
+def largest_size(numbers: Numbers, size: Count) -> Number:
+    """Return the largest absolute value."""
+    largest = 0.0
+    for place in range(size):
+        magnitude = numbers[place] if numbers[place] > 0.0 else -numbers[place]
+        largest = magnitude if magnitude > largest else largest
+    return largest
+
+
+def sign_of(signs: Words, place: Count) -> Word:
+    """Return the bit of a place, 1 for the sign -1."""
+    return signs[place // 64] >> (place % 64) & 1

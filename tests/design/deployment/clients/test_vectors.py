@@ -1,0 +1,157 @@
+"""Tests of the deployed clients of vectors by themselves: tables, SQKR, and the rotating simplex."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy
+
+from quietbits.design.contracts.mechanism import VectorMechanism
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.deployment.clients.kashin import analyse, approach, largest_size
+from quietbits.design.deployment.clients.simplex import normal_number
+from quietbits.design.deployment.clients.tables import letters_of_ball
+from quietbits.design.deployment.deployment import Deployment
+from quietbits.design.deployment.public_words import public_words
+from quietbits.design.deployment.python_client import GivenWords, SourceOfWords, client_fields
+from quietbits.design.deployment.wire_format import pack_fields
+from quietbits.design.local.sqkr import KerdockFrame, sqkr_mechanism
+from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, client_normals, client_quantiles
+from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.noise.random_words import seeded_words
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.errors import InfeasibleError
+
+DIMENSION = 5
+
+
+def table(norm: float, **options: str) -> VectorTableMechanism:
+    return VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, norm, 0.4), **options)
+
+
+MECHANISMS: dict[str, VectorMechanism] = {
+    "table l1": table(1.0),
+    "table l2": table(2.0),
+    "table linf": table(math.inf),
+    "sqkr": sqkr_mechanism(2.0, NormBall(DIMENSION, 2.0, 0.4)),
+    "simplex": RotatingSimplexMechanism(2.0, 2, NormBall(DIMENSION, 2.0, 0.4)),
+}
+
+
+def rounds(mechanism: VectorMechanism, vectors: np.ndarray, seed: int) -> tuple[np.ndarray, float]:
+    """Return the estimate of one round, and its standard error."""
+    deployment = Deployment(mechanism, "vectors")
+    program, clients = deployment.program, np.arange(len(vectors), dtype=np.uint64) + np.uint64(seed * 2**20)
+    public = public_words(bytes.fromhex(deployment.hash), 0, clients, program.public_words)
+    fields = client_fields(program, vectors.tolist(), SourceOfWords(seeded_words(np.random.default_rng(seed))), public)
+    assert program.valid(fields).all()
+    decoder = deployment.decoder().add(pack_fields(fields, program.field_bits), clients if deployment.carries_index else None)
+    estimate = decoder.estimate()
+    return np.asarray(estimate.mean), float(estimate.standard_error)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_estimates_have_the_predicted_error_and_no_bias(name: str) -> None:
+    """Squared errors average to the prediction, and the mean of all estimates is the mean, within 5 standard errors."""
+    mechanism = MECHANISMS[name]
+    vectors = np.random.default_rng(7).normal(size=(500, DIMENSION)) * 0.15 + 0.05
+    true = mechanism.domain.clip(vectors).mean(axis=0)
+    estimates, errors = zip(*(rounds(mechanism, vectors, seed) for seed in range(12)), strict=True)
+    expected = mechanism.error(vectors).of_mean(len(vectors))
+    ratio = np.mean([np.sum((estimate - true) ** 2) for estimate in estimates]) / expected
+    # The mean square of about 60 normal numbers.
+    assert 0.4 < ratio < 1.9
+    assert np.sum((np.mean(estimates, axis=0) - true) ** 2) < 25 * expected / 12
+    assert errors[0] ** 2 >= expected * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_rounded_vectors_keep_the_bound_on_their_norm(norm: float) -> None:
+    """With letters that state their row, no vector is longer than the bound of the guarantee."""
+    program = table(norm).client_program()
+    # Each row has a single letter: all its weight stands on the letter of the row's own number.
+    rows = 8
+    cumulative = tuple(2**62 if letter >= row else 0 for row in range(rows) for letter in range(rows))
+    constants = {**program.constants, "letters": rows, "shift": 2, "cumulative": cumulative}
+    draws = np.random.default_rng(3).normal(size=(300, DIMENSION))
+    draws[0] = [1.0, 0, 0, 0, 0]
+    source = SourceOfWords(seeded_words(np.random.default_rng(4)))
+    longest = 0
+    for vector in draws:
+        fields = [0] * DIMENSION
+        letters_of_ball(vector.tolist(), source, fields, **constants)
+        steps = np.array(fields) - program.constants["radius"]
+        power = int((np.abs(steps) ** int(norm)).sum())
+        longest = max(longest, power)
+        assert power <= program.constants["largest"]
+    assert longest >= program.constants["radius"] ** int(norm)
+
+
+def test_rejection_has_no_client() -> None:
+    with pytest.raises(InfeasibleError, match="systematic dithering"):
+        VectorTableMechanism(generalised_randomised_response(3.0, 5), NormBall(2, 2.0), dithering="rejection").client_program()
+
+
+def test_coefficients_reach_the_level_and_stand_for_the_vector() -> None:
+    """Axes and random vectors of Kerdock's frame: after some steps all coefficients are within the level."""
+    mechanism = sqkr_mechanism(2.0, NormBall(16, 2.0))
+    frame, constants = mechanism.frame, mechanism.client_program().constants
+    assert isinstance(frame, KerdockFrame)
+    shared = [constants[name] for name in ("dimension", "length", "bases")]
+    for vector in [*np.eye(16)[:2], *np.random.default_rng(0).normal(size=(3, 16))]:
+        unit = (vector / np.linalg.norm(vector)).tolist()
+        coefficients, moves, room = [0.0] * frame.size, [0.0] * frame.size, list(unit)
+        analyse(room, coefficients, *shared, constants["scale"], constants["signs"])
+        assert np.allclose(coefficients, frame.analysis(np.array([unit]))[0])
+        steps = 0
+        while largest_size(coefficients, frame.size) > constants["level"]:
+            approach(coefficients, moves, room, *shared, frame.size, constants["scale"], constants["box"], constants["signs"])
+            steps += 1
+            assert steps < 200
+        assert np.allclose(frame.synthesis(np.array([coefficients]))[0], unit, atol=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [3, 300])
+def test_sqkr_of_other_sizes_has_no_client(dimension: int) -> None:
+    with pytest.raises(InfeasibleError, match="dimension must be from 4 to 256"):
+        sqkr_mechanism(2.0, NormBall(dimension, 2.0)).client_program()
+
+
+def test_normal_numbers_of_client_and_server_are_equal() -> None:
+    words = np.random.default_rng(9).integers(0, 2**64, size=2000, dtype=np.uint64)
+    words[:6] = [0, 2**64 - 1, 2**31 - 1, 2**31, 0x80000001_00000001, 0x000001FF_00000100]
+    server = client_normals(words[:, None]).ravel()
+    table = client_quantiles()
+    halves = [half for word in words.tolist() for half in (word & 0xFFFFFFFF, word >> 32)]
+    assert server.tolist() == [normal_number(half, table) for half in halves]
+
+
+def test_normal_numbers_are_close_to_exact_quantiles() -> None:
+    """Numbers at the middles and ends of the table's cells differ from normal quantiles by less than 2e-6."""
+    tails = np.unique(np.concatenate([np.rint(2.0**octave * (1 + np.linspace(0, 1, 1025))) for octave in range(31)])).astype(np.int64)
+    halves = (np.minimum(tails, 2**31 - 1) | 1).astype(np.uint64)
+    numbers = client_normals(halves[:, None])[:, 0]
+    exact = -scipy.special.ndtri(halves / 2.0**32)
+    assert np.abs(numbers - exact).max() < 2e-6
+    quantiles = client_quantiles()
+    assert all(first > second for first, second in pairwise(quantiles))
+
+
+def test_the_simplex_has_the_same_corners_on_both_sides() -> None:
+    """A client that always sends the closest corner sends the corner of largest inner product with its vector."""
+    mechanism = RotatingSimplexMechanism(20.0, 2, NormBall(DIMENSION, 2.0))
+    deployment = Deployment(mechanism, "simplex")
+    program = deployment.program
+    vector = np.array([0.3, -0.2, 0.6, 0.1, 0.7])
+    vector /= np.linalg.norm(vector)
+    for client in range(20):
+        public = public_words(bytes.fromhex(deployment.hash), 0, np.array([client], dtype=np.uint64), program.public_words)
+        corners = [deployment.aggregate(np.array([[corner]]), public) for corner in range(4)]
+        assert np.allclose([np.linalg.norm(corner) for corner in corners], 1.0)
+        assert np.allclose([corners[0] @ corner for corner in corners[1:]], -1 / 3)
+        fields = [0]
+        words = GivenWords(np.array([0, 2**63, 0, 0], dtype=np.uint64))
+        program.client(vector.tolist(), words, GivenWords(public[0]), fields, **program.constants)
+        products = np.array([corner @ vector for corner in corners])
+        assert products[fields[0]] >= np.sort(products)[-mechanism.closest] - 1e-12

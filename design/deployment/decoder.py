@@ -209,7 +209,8 @@ class Decoder:
                 shown = ", ".join(str(int(key)) if both.dtype.kind == "u" else bytes(key).hex() for key in both[:NAMED_KEYS])
                 raise DataError(
                     f"clients must have sent to one decoder only, got {both.size} that have sent to both, with the {kind} "
-                    f"{shown}{', ...' if both.size > NAMED_KEYS else ''}: add their files to the same decoder, which refuses repeated messages"
+                    f"{shown}{', ...' if both.size > NAMED_KEYS else ''}: add their files to the same decoder, "
+                    "which refuses repeated messages"
                 )
         for own, more in pairs:
             own.add(more.keys)
@@ -281,6 +282,21 @@ class Decoder:
     def _count(self, aggregate: NDArray[Any], clients: int) -> None:
         self._aggregate = aggregate if self._aggregate is None else self.deployment.mechanism.combine(self._aggregate, aggregate)
         self.accepted += clients
+
+
+def estimate_of(
+    deployment: "Deployment", mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
+) -> DecodedEstimate:
+    """Return the estimate of an aggregate by a mechanism, with the guarantee of a deployment."""
+    mean: Any
+    error: Any
+    if isinstance(mechanism, FrequencyMechanism):
+        estimate = mechanism.estimate(aggregate, accepted)
+        mean, error = estimate.frequencies, estimate.standard_errors
+    else:
+        mean, error = mechanism.decode(aggregate, accepted), mechanism.standard_error(aggregate, accepted)
+    rounds_left, spent = deployment.rounds - round_number - 1, deployment.epsilon_after(round_number + 1)
+    return DecodedEstimate(mean, error, accepted, refused, deployment.privacy_words, round_number, rounds_left, deployment.epsilon - spent)
 
 
 def _histogram(content: Bytes, kinds: Bytes) -> NDArray[np.int64]:

@@ -63,7 +63,7 @@ def test_commands_and_program_print_what_the_page_shows(tmp_path: Path) -> None:
     assert regenerated(text, tmp_path).splitlines() == text.splitlines(), (
         "run python tests/project/test_get_started.py, and look at the change"
     )
-    assert (tmp_path / "table.h").is_file()
+    assert (tmp_path / "deployed" / "c" / "age.h").is_file()
 
 
 if __name__ == "__main__":

@@ -174,7 +174,9 @@ def test_a_merge_names_clients_of_both_and_changes_nothing() -> None:
     assert indices is not None
     first, second = deployment.decoder().add(messages[:6], indices[:6]), deployment.decoder().add(messages[2:], indices[2:])
     before = first.estimate()
-    with pytest.raises(DataError, match=r"got 4 that have sent to both, with the indices 2, 3, 4, \.\.\.: add their files to the same decoder"):
+    with pytest.raises(
+        DataError, match=r"got 4 that have sent to both, with the indices 2, 3, 4, \.\.\.: add their files to the same decoder"
+    ):
         first.merge(second)
     assert same(first.estimate(), before)
     first.add(messages[6:], indices[6:])

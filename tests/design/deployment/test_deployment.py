@@ -63,7 +63,7 @@ def test_changes_are_named() -> None:
     deployment = deployment_of_name("randomised-response")
     for key, value, message in (
         ("rounds", 2, "rounds differs|client_budget differs"),
-        ("trust_model", "shuffled", "trust_model differs: the file states \"shuffled\", the mechanism's parameters give \"local\""),
+        ("trust_model", "shuffled", 'trust_model differs: the file states "shuffled", the mechanism\'s parameters give "local"'),
         ("public_words", 0.0, "public_words differs: the file states 0.0, the mechanism's parameters give 0"),
         ("sha256", "0" * 64, "sha256 differs"),
         ("format", "quietbits-deployment/2", "format must be 'quietbits-deployment/1', got 'quietbits-deployment/2'"),
@@ -95,7 +95,16 @@ def test_strange_parameters_are_refused(parameters: Any) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["os:system", "os.path:join", "quietbits.cli.main:app", "quietbits.design.deployment.deployment:Deployment", "antigravity:x", ":", "", "json:JSONDecoder"],
+    [
+        "os:system",
+        "os.path:join",
+        "quietbits.cli.main:app",
+        "quietbits.design.deployment.deployment:Deployment",
+        "antigravity:x",
+        ":",
+        "",
+        "json:JSONDecoder",
+    ],
 )
 def test_only_mechanisms_are_built(name: str) -> None:
     document = deployment_of_name("randomised-response").document() | {"class": name}

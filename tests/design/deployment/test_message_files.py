@@ -21,9 +21,7 @@ def files_of(deployment: Deployment, folder: Path, clients: int = 300) -> tuple[
     """Return a decoder with all messages, and files of every kind that hold the messages."""
     messages, indices = messages_of(deployment, inputs_of(deployment, clients))
     half = clients // 3
-    parts = [
-        (messages[cut], None if indices is None else indices[cut]) for cut in (slice(0, half), slice(half, None))
-    ]
+    parts = [(messages[cut], None if indices is None else indices[cut]) for cut in (slice(0, half), slice(half, None))]
     paths = [folder / "records.qbm", folder / "table.parquet"]
     for path in paths:
         assert write_messages(deployment, path, parts) == clients
@@ -88,7 +86,10 @@ def test_a_record_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     [
         (lambda content: content[:15], "messages must begin with a header of 16 bytes, got 15 bytes"),
         (lambda content: b"PAR1" + content[4:], "this is no file of messages"),
-        (lambda content: content[:4] + bytes(8) + content[12:], r"messages must be of the deployment [0-9a-f]{16}, got some of 0000000000000000"),
+        (
+            lambda content: content[:4] + bytes(8) + content[12:],
+            r"messages must be of the deployment [0-9a-f]{16}, got some of 0000000000000000",
+        ),
         (lambda content: content[:12] + b"\0\0\0\1" + content[16:], "messages must be of round 0, got round 1"),
     ],
 )
@@ -112,7 +113,13 @@ def test_rows_of_tables_are_refused_by_reason(tmp_path: Path) -> None:
     pq.write_table(pa.table({"message": rows, "index": index}).replace_schema_metadata({METADATA: header}), tmp_path / "m.parquet")
     decoder = decode_file(deployment.decoder(), tmp_path / "m.parquet")
     assert (decoder.accepted, decoder.refused) == (1, {LENGTH: 3, UNNAMED: 2, REPEATED: 1})
-    alone = [header + bytes(8) + b"\x40", header, b"x" + header[1:] + bytes(9), Header(deployment.hash_start, 1).to_bytes() + bytes(9), None]
+    alone = [
+        header + bytes(8) + b"\x40",
+        header,
+        b"x" + header[1:] + bytes(9),
+        Header(deployment.hash_start, 1).to_bytes() + bytes(9),
+        None,
+    ]
     pq.write_table(pa.table({"message": alone}), tmp_path / "a.parquet")
     decoder = decode_file(deployment.decoder(), tmp_path / "a.parquet")
     assert (decoder.accepted, decoder.refused) == (1, {LENGTH: 2, FOREIGN: 1, ROUND: 1})

@@ -12,9 +12,7 @@ from quietbits.errors import DataError
 def messages(draw: st.DrawFn) -> tuple[np.ndarray, int]:
     """Draw fields of messages, and their number of bits."""
     bits, count, clients = draw(st.integers(1, 62)), draw(st.integers(1, 12)), draw(st.integers(0, 5))
-    rows = draw(
-        st.lists(st.lists(st.integers(0, 2**bits - 1), min_size=count, max_size=count), min_size=clients, max_size=clients)
-    )
+    rows = draw(st.lists(st.lists(st.integers(0, 2**bits - 1), min_size=count, max_size=count), min_size=clients, max_size=clients))
     return np.array(rows, dtype=np.int64).reshape(clients, count), bits
 
 
@@ -34,7 +32,14 @@ def test_fields_survive_packing(drawn: tuple[np.ndarray, int]) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "bits", "expected"),
-    [([0b101], 3, "a0"), ([1], 1, "80"), ([5, 1, 7], 3, "a780"), ([0x123456789ABCDEF], 57, "91a2b3c4d5e6f780"), ([255, 0], 8, "ff00"), ([1, 0, 1], 1, "a0")],
+    [
+        ([0b101], 3, "a0"),
+        ([1], 1, "80"),
+        ([5, 1, 7], 3, "a780"),
+        ([0x123456789ABCDEF], 57, "91a2b3c4d5e6f780"),
+        ([255, 0], 8, "ff00"),
+        ([1, 0, 1], 1, "a0"),
+    ],
 )
 def test_golden_bytes(fields: list[int], bits: int, expected: str) -> None:
     assert pack_fields(np.array([fields]), bits).tobytes().hex() == expected

@@ -2,7 +2,7 @@
 
 `dir(quietbits)` lists the public names; each has a help page, such as `help(quietbits.plan)`. Starting points:
 
-- which mechanism to use: `Task`, `plan`, `check_plan`, and `REGISTRY` for all that there are;
+- which mechanism to use: `Task`, `plan`, `check_plan`, and `REGISTRY` for all that there are; `load_plan_grid`, `plan_grid` for many tasks;
 - one mechanism: `build_mechanism`, then its `encode`, `decode`, `guarantee`; `account` and `calibrate` for its privacy;
 - tables: `design_mvu`, `calibrate_vector_table`, `write_table`, `read_table`, `verify_file`, `export_table`;
 - clients in other languages: `deploy`, `deploy_table`, `write_deployment`, `verify_deployment`, `load_deployment`, `decode_messages`;

@@ -15,10 +15,13 @@ from .analysis.composition.spec import parse_composition as parse_composition
 from .analysis.deployed_clients.decode_messages import decode_messages as decode_messages
 from .analysis.deployed_clients.deploy import deploy as deploy
 from .analysis.deployed_clients.deploy import deploy_table as deploy_table
-from .analysis.deployed_clients.encode_data import encode_inputs as encode_inputs
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
 from .analysis.federation.strategy import PrivateMeanStrategy as PrivateMeanStrategy
+from .analysis.plan_grid.run import plan_grid as plan_grid
+from .analysis.plan_grid.spec import PlanGrid as PlanGrid
+from .analysis.plan_grid.spec import load_plan_grid as load_plan_grid
+from .analysis.plan_grid.spec import parse_plan_grid as parse_plan_grid
 from .analysis.planner.advice import advise as advise
 from .analysis.planner.check import check_plan as check_plan
 from .analysis.planner.plan import plan as plan

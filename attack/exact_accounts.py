@@ -3,13 +3,13 @@
 import functools
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import signal, stats
 
 from ..analysis.catalogue.accounts import account
 from ..arrays import FloatArray
@@ -156,6 +156,68 @@ def shuffled_bits(clients: int, epsilon: float, others: float) -> tuple[Pair, di
     return pair, {"clients": clients, "categories": 2, "epsilon": epsilon}
 
 
+def mixed_shares(clients: int, messages: int, width: int, steps: int, scale: float, others: int) -> tuple[Pair, dict[str, Any]]:
+    """Return the numbers of mixed shares of each value, with discrete Laplace noise; the first client is at either end."""
+    modulus = 2**width
+    counts = np.arange(math.ceil(38 * scale) + 40)
+    part = stats.nbinom.pmf(counts, 1 / clients, -math.expm1(-1 / scale))
+    noise = np.convolve(part, part[::-1])
+    wrapped = np.bincount((np.arange(len(noise)) - len(counts) + 1) % modulus, weights=noise, minlength=modulus)
+    numbers = np.array(list(_histograms(messages, modulus)))
+    values = numbers @ np.arange(modulus) % modulus
+    chances = np.array([math.factorial(messages) / math.prod(map(math.factorial, row)) for row in numbers.tolist()])
+
+    def shares(step: int) -> FloatArray:
+        law = np.zeros((messages + 1,) * (modulus - 1))
+        # The numbers of all values but the last determine that of the last.
+        law[tuple(numbers[:, :-1].T)] = chances * wrapped[(values - step) % modulus] / modulus ** (messages - 1)
+        return law
+
+    rest = [shares(others)] * (clients - 1)
+    whole = [functools.reduce(functools.partial(signal.convolve, method="direct"), [shares(place), *rest]) for place in (-steps, steps)]
+    first, second = (law.ravel() for law in whole)
+    numbers_of = {"clients": clients, "bits": messages * width, "messages": messages, "scale": scale}
+    return Pair(first, second), numbers_of | {"dimension": 1, "norm": "1", "clip": 1.0, "steps": steps}
+
+
+def _histograms(total: int, kinds: int) -> Iterator[tuple[int, ...]]:
+    if kinds == 1:
+        yield (total,)
+        return
+    for count in range(total + 1):
+        yield from ((count, *rest) for rest in _histograms(total - count, kinds - 1))
+
+
+def shuffled_code(clients: int, epsilon: float, bits: int, closest: int, others: list[float]) -> tuple[Pair, dict[str, Any]]:
+    """Return counts of letters close to the one vector, close to the other vector, and close to neither.
+
+    Two shares of the other clients hold the one vector and the other vector. The rest hold a vector whose letters are close to neither, if
+    there are enough of them, or as many letters of both.
+    """
+    letters = 1 << bits
+    closest = min(closest, letters // 2)
+    sizes = np.array([closest, closest, letters - 2 * closest])
+    neither = [0, 0, closest] if sizes[2] >= closest else [closest - closest // 2, closest // 2, 0]
+    rows = [(sizes + math.expm1(epsilon) * np.array(near)) for near in ([closest, 0, 0], [0, closest, 0], neither)]
+    rows = [row / row.sum() for row in rows]
+    first = round((clients - 1) * others[0])
+    second = round((clients - 1 - first) * others[1])
+
+    def counted(law: FloatArray, row: FloatArray) -> FloatArray:
+        """Return the law of the first two counts, with another client's letter."""
+        longer = np.zeros((len(law) + 1, len(law) + 1))
+        longer[:-1, :-1] = row[2] * law
+        longer[1:, :-1] += row[0] * law
+        longer[:-1, 1:] += row[1] * law
+        return longer
+
+    held = [rows[0]] * first + [rows[1]] * second + [rows[2]] * (clients - 1 - first - second)
+    rest = functools.reduce(counted, held, np.ones((1, 1)))
+    pair = Pair(counted(rest, rows[0]).ravel(), counted(rest, rows[1]).ravel())
+    code = {"local_epsilon": epsilon, "letter_bits": bits, "seed_bits": 10, "closest": closest}
+    return pair, {"dimension": 20, "norm": "2", "clip": 1.0, "clients": clients, **code}
+
+
 LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "binomial": binomial,
     "distributed-discrete-gaussian": discrete_gaussian,
@@ -167,7 +229,18 @@ LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "cpsgd": cpsgd,
     "poisson-binomial": poisson_binomial,
     "shuffled-frequency-randomised-response": shuffled_bits,
+    "split-and-mix": mixed_shares,
+    "shuffled-rotating-simplex": shuffled_code,
+    "shuffled-random-coding": shuffled_code,
 }
+REPLACED = (
+    "cpsgd",
+    "poisson-binomial",
+    "shuffled-frequency-randomised-response",
+    "split-and-mix",
+    "shuffled-rotating-simplex",
+    "shuffled-random-coding",
+)
 # Laws of clients that remain, of a larger number that was planned.
 PLANNED = (
     "distributed-discrete-gaussian",
@@ -175,6 +248,8 @@ PLANNED = (
     "cpsgd",
     "poisson-binomial",
     "shuffled-frequency-randomised-response",
+    "shuffled-rotating-simplex",
+    "shuffled-random-coding",
 )
 
 
@@ -209,10 +284,20 @@ def draw(rng: random.Random) -> Arguments:
         "cpsgd": {"clients": clients, "trials": int(10 ** rng.uniform(0, 2)), "probability": chance, "levels": rng.randint(2, 4)},
         "poisson-binomial": {"clients": clients, "trials": rng.randint(1, 8), "theta": rng.uniform(0.001, 0.499), "others": others},
         "shuffled-frequency-randomised-response": {"clients": rng.randint(2, 80), "epsilon": noise, "others": abs(others)},
+        "split-and-mix": {
+            "clients": min(clients, 4),
+            "messages": rng.randint(2, 24 if (width := rng.randint(1, 2)) == 1 else 6),
+            "width": width,
+            "steps": rng.randint(1, 4),
+            "scale": min(noise, 3.0),
+            "others": rng.randint(-4, 4),
+        },
     }
+    code = {"epsilon": noise, "bits": rng.randint(1, 4), "closest": rng.randint(1, 8), "others": [rng.random(), rng.random()]}
+    law |= {key: {"clients": rng.randint(2, 24), **code} for key in ("shuffled-rotating-simplex", "shuffled-random-coding")}
     if name == "binomial" and law[name]["trials"] < 20:
         law[name]["dimension"] = rng.randint(1, 2)
-    if name in ("cpsgd", "poisson-binomial", "shuffled-frequency-randomised-response"):
+    if name in REPLACED:
         adjacency = "replace-one"
     share = rng.choice((None, None, rng.uniform(0.05, 1.0)))
     sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]

@@ -9,8 +9,8 @@ from ..errors import InfeasibleError
 from ..extras import require
 from ..files import STANDARD_OUTPUT
 from ..shown import in_figures
-from .console import check_outputs, console, in_lines, progress_bar, say, warn
-from .options import Epsilon, Json, Seed, Workers, complete_adjacency
+from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn
+from .options import Dask, Epsilon, Json, Seed, Workers, complete_adjacency, example_option
 from .task import Categories, Clients, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..analysis.planner.record import Plan, PlannedMechanism
 
 KINDS = (".csv", ".parquet", ".html", ".json")
+# Arguments that a file of tasks leaves to the command line.
+FOR_A_FILE = ("spec", "workers", "seed", "output", "dask")
 # Headings take two lines, to leave room for mechanisms in a narrow terminal.
 HEADINGS = (
     "bits per\nclient",
@@ -34,12 +36,16 @@ HEADINGS = (
 
 
 def plan_command(
-    clients: Clients,
-    epsilon: Epsilon,
+    context: typer.Context,
+    spec: Annotated[
+        Path | None, typer.Argument(help="Many tasks to plan, as TOML, instead of the options of one; --example prints such a file.")
+    ] = None,
+    clients: Clients | None = None,
+    epsilon: Epsilon | None = None,
     adjacency: Annotated[
-        str,
+        str | None,
         typer.Option(help="replace-one or add-or-remove-one: which data sets are neighbours.", autocompletion=complete_adjacency),
-    ],
+    ] = None,
     delta: Delta = 0.0,
     dimension: Dimension = None,
     norm: Norm = None,
@@ -78,19 +84,39 @@ def plan_command(
     json: Json = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture; - is standard output, as JSON."),
+        typer.Option(
+            help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture; - is standard output, as JSON. The "
+            "plans of a file go into a folder, where an interrupted run resumes."
+        ),
     ] = None,
+    dask: Dask = None,
+    example: Annotated[bool, example_option("plan_grid", "a commented file of tasks that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Recommend a mechanism for each trust model, and rank all mechanisms (`plan_task`, `advise`, `check_plan`).
 
     The recommended mechanism has the shortest message within the tolerance of the least squared error; its guarantee holds for the
-    program that runs, not on real numbers only. The exit code is 2 if no mechanism can serve the task.
+    program that runs, not on real numbers only. The exit code is 2 if no mechanism can serve the task. A file of tasks is planned into one
+    table (`load_plan_grid`, `plan_grid`).
     """
+    if spec is not None:
+        typed = [name for name in context.params if getattr(context.get_parameter_source(name), "name", None) == "COMMANDLINE"]
+        for name in typed:
+            if name not in FOR_A_FILE:
+                raise ValueError(f"{name} must be left out beside a file of tasks, got {context.params[name]}: write it in the file")
+        _plan_grid(spec, output, workers, dask, seed if "seed" in typed else None)
+        return
+    if dask is not None:
+        raise ValueError(f"dask must be left out without a file of tasks, got {dask!r}")
+    if clients is None or epsilon is None or adjacency is None:
+        required = {"clients": clients, "epsilon": epsilon, "adjacency": adjacency}
+        missing = next(name for name, value in required.items() if value is None)
+        raise ValueError(f"{missing} must be given, got none: state --{missing}, or a file of tasks; quietbits plan --help shows both")
     from ..analysis.catalogue.registry import REGISTRY
     from ..analysis.catalogue.shared_options import typed_options
     from ..analysis.planner.advice import advise
     from ..analysis.planner.check import check_plan
     from ..analysis.planner.plan import plan_task
+    from ..analysis.planner.words import no_mechanism_in_words
     from ..design.contracts.task import Task
 
     check_outputs(output)
@@ -128,16 +154,44 @@ def plan_command(
         if output is not None:
             say(f"Plan: {output}")
     if not plan.feasible:
-        raise InfeasibleError(_none_serves(plan))
+        raise InfeasibleError(no_mechanism_in_words(plan))
 
 
-def _none_serves(plan: "Plan") -> str:
-    """Return the reasons why mechanisms for the task's kind of input cannot serve it."""
-    from ..analysis.catalogue.registry import REGISTRY
+def _plan_grid(spec: Path, output: Path | None, workers: int, dask: str | None, seed: int | None) -> None:
+    check_there(spec)
+    if output is None:
+        raise ValueError("output must be a folder for the plans of a file, got none: state --output FOLDER")
+    from dataclasses import replace
 
-    held = {name for name, entry in REGISTRY.items() if isinstance(plan.task.domain, entry.domains)}
-    reasons = [f"{refusal.reason} ({', '.join(refusal.mechanisms)})" for refusal in plan.refusals if held.intersection(refusal.mechanisms)]
-    return f"no mechanism can serve the task: {'; '.join(reasons) or 'no mechanism of that trust model takes its kind of input'}"
+    from ..analysis.plan_grid.run import plan_grid
+    from ..analysis.plan_grid.spec import load_plan_grid
+
+    tasks = load_plan_grid(spec)
+    if seed is not None:
+        tasks = replace(tasks, seed=seed)
+    run_resumable(
+        output,
+        lambda on_step: plan_grid(tasks, output, workers=workers, dask=dask, on_step=on_step),
+        lambda path, _: _print_grid(path),
+        beside=("results.parquet", "results.csv"),
+    )
+
+
+def _print_grid(path: Path) -> None:
+    import pandas as pd
+
+    rows = pd.read_parquet(path, columns=["mechanism", "recommended"])
+    none = int(rows["mechanism"].isna().sum())
+    chosen = rows.loc[rows["recommended"].eq(True), "mechanism"].value_counts()
+    grid(
+        "Plans",
+        (
+            ("mechanisms that serve a task", f"{len(rows) - none:,}"),
+            ("tasks that no mechanism serves", f"{none:,}"),
+            ("recommended", ", ".join(f"{name} ({count})" for name, count in chosen.items()) or "none"),
+            ("table", f"{path}, {path.with_suffix('.csv')}"),
+        ),
+    )
 
 
 def _write(plan: "Plan", output: Path) -> None:

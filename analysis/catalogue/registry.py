@@ -73,6 +73,9 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-mvu",
         "shuffled-randomised-response",
         "shuffled-frequency-randomised-response",
+        "split-and-mix",
+        "shuffled-rotating-simplex",
+        "shuffled-random-coding",
     ),
 }
 # Entries with which others are compared.

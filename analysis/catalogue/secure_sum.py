@@ -123,7 +123,8 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
     )
 
 
-def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
+def build_discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
+    """Return the distributed discrete Laplace mechanism for a task."""
     name, domain = "distributed-discrete-laplace", task.domain
     match domain:
         case Categories():
@@ -148,6 +149,12 @@ def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
             return NumberSum(inner, (domain.low, domain.high))
         case _:
             return inner
+
+
+build_discrete_gaussian = _serve_numbers(
+    _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
+)
+"""Return the distributed discrete Gaussian mechanism for a task."""
 
 
 def _laplace_lower_bound(task: Task) -> float | None:
@@ -177,9 +184,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=_serve_numbers(
-            _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
-        ),
+        build=build_discrete_gaussian,
         mechanism=DistributedDiscreteGaussianMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -229,7 +234,7 @@ ENTRIES = (
         adjacencies=("replace-one", "add-or-remove-one"),
         accounts=("pure", "rdp", "pld"),
         options=(LAPLACE_BITS,),
-        build=_discrete_laplace,
+        build=build_discrete_laplace,
         mechanism=DistributedDiscreteLaplaceMechanism,
         norms=(1.0,),
         lower_bound=_laplace_lower_bound,

@@ -1,8 +1,11 @@
 """The registry's local entries for vectors on a sphere: PrivUnit, projections, and codes."""
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ...arguments import LARGEST_DIMENSION
+from ...design.contracts.calibration import per_round_epsilon
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Option, Values
@@ -40,12 +43,34 @@ ALPHA = Option(
 )
 # Default limit of a rotating simplex's bits, because a client's time grows with the square of the number of corners.
 USUAL_SIMPLEX_BITS = 7
-# Candidate numbers of an index's bits, at most 10, because encoding time doubles with every bit.
-CODING_TRIED = tried_message_bits((2, 4, 6, 8, 10), 10, usual=False)
+# Number of an index's bits that plans try for every epsilon, and largest number of coordinates of all candidates of a client, which takes
+# about a second.
+USUAL_CODING_BITS, MOST_CODED = 10, 2**26
 ASI = "Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy"
 PROJECTIONS = "Asi, Feldman, Nelson, Nguyen, Talwar 2023, Fast optimal locally private mean estimation via random projections"
 ISIK = "Isik, Chen, Özgür, Weissman, No 2023, Exact optimality of communication-privacy-utility tradeoffs in distributed mean estimation"
 SHAH = "Shah, Chen, Ballé, Kairouz, Theis 2022, Optimal compression of locally differentially private mechanisms"
+
+
+def _useful_bits(task: Task) -> int:
+    """Return the bits of a message that a round's epsilon can use, about log2(e^epsilon)."""
+    # The mechanism itself refuses another adjacency.
+    return math.ceil(per_round_epsilon(replace(task.budget, adjacency=REPLACE_ONE[0])) / math.log(2))
+
+
+def _simplex_tried(task: Task) -> Sequence[Values]:
+    """Return numbers of bits that grow with epsilon, beyond the usual best one."""
+    ball = task.ball("rotating-simplex", L2)
+    most = min(int(SIMPLEX_BITS.high), most_simplex_bits(ball.dimension), max(USUAL_SIMPLEX_BITS, _useful_bits(task)))
+    return tried_message_bits((1, 2, 4, *range(USUAL_SIMPLEX_BITS + 1, most + 1)), most)(task)
+
+
+def _coding_tried(task: Task) -> Sequence[Values]:
+    """Return numbers of bits that grow with epsilon, as far as a client has time; time doubles with every bit."""
+    ball = task.ball("minimal-random-coding", L2)
+    in_time = max(USUAL_CODING_BITS, int(math.log2(MOST_CODED / ball.dimension)))
+    most = min(int(CODING_BITS.high), in_time, max(USUAL_CODING_BITS, _useful_bits(task)))
+    return tried_message_bits((*range(2, most, 2), most), most, usual=False)(task)
 
 
 def _privunit_g(epsilon: float, ball: NormBall, _: Values) -> Mechanism:
@@ -192,7 +217,7 @@ ENTRIES = (
         ISIK,
         _simplex,
         (SIMPLEX_BITS,),
-        tried_message_bits((1, 2, 4), USUAL_SIMPLEX_BITS),
+        _simplex_tried,
         formula=(
             r"The $M = 2^b$ corners of a simplex are rotated at random, from a public seed, anew for each client. Each of the $k$ corners "
             r"closest to the vector is sent with probability $e^\varepsilon/(k e^\varepsilon + M - k)$, each other one with $1/(k "
@@ -211,7 +236,7 @@ ENTRIES = (
         SHAH,
         _coding,
         (CODING_BITS,),
-        CODING_TRIED,
+        _coding_tried,
         formula=(
             r"A public seed gives $K = 2^b$ standard normal candidates $z$ for each client. If a share $s$ of them has $\langle z, v "
             r"\rangle \ge \tau$, one of these is sent with probability $$\min\!\left(\frac{s\, e^\varepsilon}{Z},\; 1 - \frac{1 - "
@@ -229,7 +254,7 @@ ENTRIES = (
         SHAH,
         _plain,
         (CODING_BITS, UNBIASED),
-        CODING_TRIED,
+        _coding_tried,
         local_lower_bound,
         formula=(
             r"Of $K = 2^b$ public candidates, $n$ have $\langle z, v \rangle \ge \tau$. With the epsilon $\varepsilon_0$ of the coded "

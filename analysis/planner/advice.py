@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...arguments import MOST_CLIENTS, check_integer
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.task import LARGEST_TARGET, Task
 from ...progress import OnStep, notebook_progress, silent
 from ...shown import in_figures
@@ -124,6 +125,8 @@ def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
     task, mechanism = plan.task, planned.mechanism
     if planned.survivors is None or mechanism is None:
         return None
+    if planned.trust_model == "shuffled" and isinstance(mechanism, SecureSumMechanism):
+        return "It needs a shuffler that hides which messages are of one client. If any message is lost, so is the sum."
     if planned.trust_model == "shuffled":
         text = "It needs a shuffler that hides who sent which letter."
     else:

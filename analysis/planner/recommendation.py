@@ -6,6 +6,9 @@ from dataclasses import replace
 
 from .record import PlannedMechanism, TriedDesign
 
+# Factor of a client's time from which it decides between equally short messages: measured times vary, and plans must not.
+FASTER = 10.0
+
 
 def shortest_design(designs: Sequence[TriedDesign], tolerance: float, most_error: float = math.inf) -> TriedDesign:
     """Return the design of the shortest message whose error is near the least.
@@ -29,14 +32,27 @@ def recommended_design(mechanisms: Iterable[PlannedMechanism], tolerance: float)
     """Return the recommended mechanism's name and design, and the largest allowed error.
 
     The design has the shortest message among all designs of releasable mechanisms whose errors are within the tolerance of the least.
-    Biased designs count only if there are no others. The result is None without a releasable mechanism.
+    Among equally short messages, a mechanism that was timed at its design and takes a tenth of the others' time wins. Biased designs count
+    only if there are no others. The result is None without a releasable mechanism.
     """
-    pairs = [(mechanism.name, design) for mechanism in mechanisms if not mechanism.on_real_numbers for design in mechanism.tried]
+    pairs = [(mechanism, design) for mechanism in mechanisms if not mechanism.on_real_numbers for design in mechanism.tried]
     if not pairs:
         return None
-    chosen = shortest_design([design for _, design in pairs], tolerance)
-    most = (1 + tolerance) * min(design.predicted_error_of_rounds for design in _unbiased([design for _, design in pairs]))
-    return next(name for name, design in pairs if design is chosen), chosen, most
+    allowed = _unbiased([design for _, design in pairs])
+    most = (1 + tolerance) * min(design.predicted_error_of_rounds for design in allowed)
+    within = [pair for pair in pairs if any(pair[1] is design for design in allowed) and pair[1].predicted_error_of_rounds <= most]
+    fewest = min(design.bits_per_coordinate for _, design in within)
+    tied = [pair for pair in within if pair[1].bits_per_coordinate == fewest]
+    mechanism, chosen = min(tied, key=lambda pair: pair[1].predicted_error_of_rounds)
+    faster = [pair for pair in tied if FASTER * _seconds(*pair) <= _seconds(mechanism, chosen) < math.inf]
+    mechanism, chosen = min(faster, key=lambda pair: _seconds(*pair), default=(mechanism, chosen))
+    return mechanism.name, chosen, most
+
+
+def _seconds(mechanism: PlannedMechanism, design: TriedDesign) -> float:
+    """Return the time of a client, which is known of the design that the plan shows."""
+    is_timed = mechanism.client_seconds is not None and mechanism.options == design.options
+    return mechanism.client_seconds or math.inf if is_timed else math.inf
 
 
 def marked(mechanisms: Iterable[PlannedMechanism], recommended: Iterable[str]) -> tuple[PlannedMechanism, ...]:

@@ -413,7 +413,7 @@ class Plan(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a tidy table with a row per mechanism: results first, then references and the task."""
-        task = _task_columns(self.task, self.population, self.nonzero)
+        task = task_columns(self.task, self.population, self.nonzero)
         rows = []
         for mechanism in self.mechanisms:
             document = mechanism.document()
@@ -428,7 +428,7 @@ class Plan(Shown):
 
     def designs_frame(self) -> pd.DataFrame:
         """Return a tidy table with a row per tried design that meets the task."""
-        task = _task_columns(self.task, self.population, self.nonzero) | {"adjacency": self.task.adjacency}
+        task = task_columns(self.task, self.population, self.nonzero) | {"adjacency": self.task.adjacency}
         rows = [
             {
                 "trust_model": mechanism.trust_model,
@@ -453,7 +453,7 @@ class Plan(Shown):
     def document(self) -> dict[str, Any]:
         """Return the plan as a JSON document."""
         return {
-            "task": _task_columns(self.task, self.population, self.nonzero),
+            "task": task_columns(self.task, self.population, self.nonzero),
             "tolerance": self.tolerance,
             "recommended": self.recommended,
             "advice": [advice.document() for advice in self.advice],
@@ -481,7 +481,8 @@ def _error(mechanism: PlannedMechanism) -> float:
     return math.inf if mechanism.predicted_error is None else mechanism.predicted_error
 
 
-def _task_columns(task: Task, population: str, nonzero: int | None) -> dict[str, Any]:
+def task_columns(task: Task, population: str, nonzero: int | None) -> dict[str, Any]:
+    """Return a task and its population as columns of a plan's tables."""
     domain = task.domain
     numbers, items = isinstance(domain, Interval), isinstance(domain, Categories)
     vectors = not (numbers or items)

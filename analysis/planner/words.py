@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.task import Task
 from ...shown import in_figures
+from ..catalogue.registry import REGISTRY
 from .population import input_scale
 
 if TYPE_CHECKING:
@@ -188,3 +189,10 @@ def task_in_words(task: Task) -> str:
     parts += [str(task.sampling)] if task.sampling is not None else []
     parts += [f"up to {percentage(task.dropout)} of the clients may drop out"] if task.dropout else []
     return ", ".join([*parts, f"{task.adjacency} adjacency"])
+
+
+def no_mechanism_in_words(plan: "Plan") -> str:
+    """Return the reasons why no mechanism for the task's kind of input can serve it."""
+    held = {name for name, entry in REGISTRY.items() if isinstance(plan.task.domain, entry.domains)}
+    reasons = [f"{refusal.reason} ({', '.join(refusal.mechanisms)})" for refusal in plan.refusals if held.intersection(refusal.mechanisms)]
+    return f"no mechanism can serve the task: {'; '.join(reasons) or 'no mechanism of that trust model takes its kind of input'}"

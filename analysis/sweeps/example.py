@@ -4,5 +4,5 @@ from importlib.resources import files
 
 
 def example_specification(folder: str) -> str:
-    """Return a commented TOML file: ``"sweeps"``, ``"training"``, ``"table_grid"`` or ``"composition"``."""
+    """Return a commented TOML file: ``"sweeps"``, ``"plan_grid"``, ``"training"``, ``"table_grid"`` or ``"composition"``."""
     return (files(__package__.rpartition(".")[0]) / folder / "example.toml").read_text(encoding="utf-8")

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import WordArray
+from ...arrays import IntegerArray, WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
 from ..contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
@@ -18,7 +18,7 @@ from .seen_clients import NAMED_KEYS, SeenClients, identifier_keys
 from .wire_format import HEADER_BYTES, Bytes, Header, unpack_fields
 
 if TYPE_CHECKING:
-    from .deployment import Deployment
+    from .client_program import ClientProgram
 
 # Reasons for which messages are refused.
 LENGTH, FILLING, VALUE, FOREIGN, ROUND, UNNAMED, REPEATED = (
@@ -99,6 +99,55 @@ class DecodedEstimate(ShownFields):
         }
 
 
+class Deployed(Protocol):
+    """The part of a `Deployment` that decoders need."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+
+    @property
+    def program(self) -> "ClientProgram":
+        """The clients' program."""
+
+    @property
+    def hash(self) -> str:
+        """The hash."""
+
+    @property
+    def hash_start(self) -> bytes:
+        """The bytes of the hash that messages carry."""
+
+    @property
+    def carries_index(self) -> bool:
+        """Whether records have the client's index."""
+
+    @property
+    def record_bytes(self) -> int:
+        """Number of bytes of a record."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of all rounds."""
+
+    @property
+    def privacy_words(self) -> str:
+        """The guarantee in words."""
+
+    def epsilon_after(self, rounds: int) -> float:
+        """Return epsilon after some rounds."""
+
+    def check_round(self, round_number: int) -> int:
+        """Return the number of a round if there is one."""
+
+    def aggregate(self, fields: IntegerArray, public: WordArray) -> NDArray[Any]:
+        """Return the aggregate of messages."""
+
+
 class Decoder:
     """Messages of one round, as their aggregate; chunks may arrive at several decoders, which `merge`.
 
@@ -114,7 +163,7 @@ class Decoder:
         Number of the round, from 0.
     """
 
-    def __init__(self, deployment: "Deployment", round_number: int = 0) -> None:
+    def __init__(self, deployment: Deployed, round_number: int = 0) -> None:
         self.deployment = deployment
         self.round_number = deployment.check_round(round_number)
         self.accepted = 0
@@ -285,7 +334,7 @@ class Decoder:
 
 
 def estimate_of(
-    deployment: "Deployment", mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
+    deployment: Deployed, mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
 ) -> DecodedEstimate:
     """Return the estimate of an aggregate by a mechanism, with the guarantee of a deployment."""
     mean: Any

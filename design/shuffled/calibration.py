@@ -3,21 +3,29 @@
 from collections.abc import Callable
 from functools import cache
 
+from numpy.typing import ArrayLike
+
 from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import amplified_epsilon, delta_of_everyone, sampled_share
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW
-from ...solvers.numerics.safe_root import safe_root
+from ...solvers.divergences.shuffled_letters import ShuffledLetters, depth
+from ...solvers.numerics.safe_root import falling_root, safe_root
 from ..contracts.privacy import Privacy
 from ..contracts.task import Budget
 from ..tables.lookup_table import LookupTable
-from .shuffled_items import shuffled_response_privacy
+from .shuffled_items import response_rows, shuffled_response_privacy
 from .shuffled_table import shuffled_table_privacy
 
 # Largest relative distance of epsilon below its budget, for steps by a closed formula and for steps that design a table.
-TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3
+TOLERANCE, DESIGN_TOLERANCE = 1e-4, 1e-3
 # Relative decrease of the local epsilon if rounding a table to whole numbers breaks the budget, and largest number of such decreases.
 BACKED_OFF, MOST_RETREATS = 1e-6, 20
 # Largest epsilon of a letter; beyond it, a letter reveals nearly everything.
 LARGEST_LOCAL_EPSILON = 15.0
+# Accuracy of the local epsilon that a search starts from.
+NEAR = 1e-3
+# Number of letters of the randomised response whose local epsilon is close to that of most designed tables.
+LIKE_DESIGNED = 4
 
 
 def local_epsilon(
@@ -50,13 +58,12 @@ def local_epsilon(
         return min(of_one_round, LARGEST_LOCAL_EPSILON)
 
     def epsilon_of(local: float) -> float:
-        return privacy(local).epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, account=budget.method)
+        reached = privacy(local).epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, account=budget.method)
+        # A larger local epsilon is not allowed, so the search ends there.
+        return budget.epsilon if local == LARGEST_LOCAL_EPSILON and reached <= budget.epsilon else reached
 
     # Shuffling never weakens the privacy of a letter.
     first = start or min(LARGEST_LOCAL_EPSILON, max(1.5, budget.epsilon / budget.rounds))
-    reached = epsilon_of(LARGEST_LOCAL_EPSILON) if first > LARGEST_LOCAL_EPSILON / 2 else budget.epsilon + 1
-    if reached <= budget.epsilon:
-        return LARGEST_LOCAL_EPSILON
     return safe_root(
         epsilon_of,
         budget.epsilon,
@@ -65,8 +72,45 @@ def local_epsilon(
         high=LARGEST_LOCAL_EPSILON,
         tolerance=tolerance * budget.epsilon,
         jump=1e-4 if tolerance > TOLERANCE else 1e-7,
+        # Epsilon grows with the root of the letters' largest ratio.
+        power=1.0 if start is None else max(1.0, first / 2),
         name="the local epsilon",
     )
+
+
+def likely_local_epsilon(rows: Callable[[float], ArrayLike], clients: int, budget: Budget) -> float:
+    """Return a local epsilon close to the one that keeps a budget, as the start of a search.
+
+    Nothing is proven of it. Several rounds count as one round of fewer clients.
+
+    Parameters
+    ----------
+    rows : callable
+        Function that returns the weights of the letters, shape (inputs, letters), for a local epsilon.
+    clients : int
+        Number of clients.
+    budget : Budget
+        The target, with delta above 0.
+    """
+    share = 1.0 if budget.sampling is None else sampled_share(budget.sampling, budget.adjacency)
+    # The inverse of amplification by a sample is amplification by the inverse share.
+    epsilon, delta = amplified_epsilon(budget.epsilon, 1 / share), delta_of_everyone(budget.delta, share)
+    hiding = max(1, clients // budget.rounds)
+
+    def excess(local: float) -> float:
+        return depth(ShuffledLetters(rows(local), hiding).estimated_delta(epsilon)) - depth(delta)
+
+    if excess(LARGEST_LOCAL_EPSILON) > 0:
+        return LARGEST_LOCAL_EPSILON
+    if excess(EPSILON_LOW) <= 0:
+        return EPSILON_LOW
+    return falling_root(excess, EPSILON_LOW, LARGEST_LOCAL_EPSILON, tolerance=NEAR, jump=NEAR / LARGEST_LOCAL_EPSILON)
+
+
+def response_local_epsilon(categories: int, clients: int, budget: Budget) -> float:
+    """Return the largest local epsilon at which shuffled randomised response keeps a budget."""
+    start = None if budget.delta == 0 else likely_local_epsilon(lambda local: response_rows(local, categories), clients, budget)
+    return local_epsilon(lambda local: shuffled_response_privacy(local, categories, clients), budget, start=start)
 
 
 def shuffled_response_table(design: Callable[[float], LookupTable], categories: int, clients: int, budget: Budget) -> LookupTable:
@@ -75,7 +119,7 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
     A closed formula gives the epsilon.
     """
     hiding = budget.survivors(clients)
-    local = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, categories, hiding), budget)
+    local = response_local_epsilon(categories, hiding, budget)
     for _ in range(MOST_RETREATS):
         table = design(local)
         report = shuffled_table_privacy(table, hiding).report(budget.delta, budget.adjacency, budget.rounds, budget.sampling)
@@ -88,11 +132,11 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
 def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int, budget: Budget) -> LookupTable:
     """Return the table whose shuffled letters keep a budget, from designs for local epsilons."""
     designed, hiding = cache(design), budget.survivors(clients)
-    # The search starts from the local epsilon of randomised response, which has a quick formula; few tables of that epsilon reveal more.
-    start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, hiding), budget)
+
+    def privacy(epsilon: float) -> Privacy:
+        return shuffled_table_privacy(designed(epsilon), hiding)
+
     if budget.delta == 0:
-        return designed(start)
-    local = local_epsilon(
-        lambda epsilon: shuffled_table_privacy(designed(epsilon), hiding), budget, tolerance=DESIGN_TOLERANCE, start=start
-    )
-    return designed(local)
+        return designed(local_epsilon(privacy, budget))
+    start = likely_local_epsilon(lambda local: response_rows(local, LIKE_DESIGNED), hiding, budget)
+    return designed(local_epsilon(privacy, budget, tolerance=DESIGN_TOLERANCE, start=start))

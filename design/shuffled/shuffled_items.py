@@ -14,7 +14,7 @@ from ..contracts.mechanism import EPSILON_LOW
 from ..contracts.options import check_parameters, parameter
 from ..contracts.privacy import Privacy
 from ..frequencies.randomised_response import FrequencyRandomisedResponse
-from .shuffled_mechanism import ShuffledMechanism
+from .shuffled_mechanism import CountedMechanism
 from .shuffled_privacy import shuffled_privacy
 
 LARGEST_EPSILON = 20.0
@@ -25,13 +25,17 @@ def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> 
 
     The account merges equally likely items into one letter.
     """
+    return shuffled_privacy(response_rows(epsilon, categories), epsilon, clients)
+
+
+def response_rows(epsilon: float, categories: int) -> list[list[float]]:
+    """Return weights of randomised response for two inputs, with the other letters merged into one."""
     truth, lie = math.exp(epsilon), 1.0
-    rows = [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
-    return shuffled_privacy(rows, epsilon, clients)
+    return [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
 
 
 @dataclass(frozen=True)
-class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse):
+class ShuffledRandomisedResponse(CountedMechanism, FrequencyRandomisedResponse):
     """Shuffled randomised response: the server sees only the number of messages of each item.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Base class of mechanisms whose letters arrive without their senders."""
+"""Base classes of mechanisms whose letters arrive without their senders."""
 
 import math
 from abc import abstractmethod
@@ -14,16 +14,19 @@ from ..contracts.mechanism import Mechanism, MessageScore
 
 
 class ShuffledMechanism(JointMessages, Mechanism):
-    """A mechanism whose server sees only the number of messages with each letter.
-
-    Either a trusted shuffler, which forgets senders and order, provides these numbers, or a secure sum of one-hot letters modulo ``clients
-    + 1``. A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum; errors and privacy are the same.
-
-    """
+    """A mechanism whose server sees all messages without senders and order."""
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism of other clients, whose letters have the same law."""
         return replace(self, clients=clients)  # type: ignore[type-var]
+
+
+class CountedMechanism(ShuffledMechanism):
+    """A shuffled mechanism whose server sees the number of messages with each letter of a short alphabet.
+
+    Either a trusted shuffler, which forgets senders and order, provides these numbers, or a secure sum of one-hot letters modulo ``clients
+    + 1``. A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum; errors and privacy are the same.
+    """
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of two rounds whose first clients differ.

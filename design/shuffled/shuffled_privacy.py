@@ -1,8 +1,11 @@
 """Privacy of shuffled letters by the blanket, by the published closed form, and per letter."""
 
 import math
-from functools import cache
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InfeasibleError
@@ -12,9 +15,38 @@ from ...solvers.divergences.shuffled_letters import ShuffledLetters, clones_epsi
 from ..contracts.accounts import amplified_rounds, composed_loss, composed_rounds, needing_delta, pure_account, repeated_losses
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
 ADJACENCY = "replace-one"
 BLANKET, CLONES = "blanket", "clones"
+# Number of tables whose computed epsilons, and losses, are kept.
+SHARED = 128
 SHUFFLED_ACCOUNTS = ("pure", BLANKET, CLONES)
+
+
+@dataclass(frozen=True)
+class _LettersKey:
+    """The letters of a table, as a key by which mechanisms share what was computed."""
+
+    weights: bytes
+    kind: str
+    letters: int
+    clients: int
+
+    def build(self) -> ShuffledLetters:
+        """Return the shuffled letters."""
+        return ShuffledLetters(np.frombuffer(self.weights, self.kind).reshape(-1, self.letters), self.clients)
+
+
+@lru_cache(maxsize=SHARED)
+def _epsilon(key: _LettersKey, delta: float) -> float:
+    return key.build().epsilon(delta)
+
+
+@lru_cache(maxsize=SHARED)
+def _loss(key: _LettersKey, delta: float, times: int) -> "PrivacyLossDistribution":
+    return key.build().loss(delta, times)
 
 
 def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> Privacy:
@@ -33,26 +65,24 @@ def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> P
     clients : int
         Number n of clients that follow the protocol, since a client that does not draw by the table hides no other client.
     """
-
-    @cache
-    def letters() -> ShuffledLetters:
-        return ShuffledLetters(weights, clients)
+    table = np.ascontiguousarray(weights)
+    key = _LettersKey(table.tobytes(), table.dtype.str, table.shape[-1], clients)
 
     def once(delta: float) -> EpsilonBound:
-        return EpsilonBound(min(letters().epsilon(delta), pure_epsilon))
+        return EpsilonBound(min(_epsilon(key, delta), pure_epsilon))
 
     def blanket(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if sampling is not None:
             return amplified_rounds(once, delta, rounds, sampling, ADJACENCY)
         if rounds == 1:
             return once(delta)
-        composed = composed_loss(letters().loss(delta, rounds), rounds, delta)
+        composed = composed_loss(_loss(key, delta, rounds), rounds, delta)
         if composed is None:
             composed = composed_rounds(once(delta / (2 * rounds)).epsilon, rounds, delta / 2)
         return EpsilonBound(composed)
 
     def losses(delta: float, rounds: int, sampling: Sampling | None) -> LossPair | None:
-        return repeated_losses(letters().loss(delta, rounds), rounds, delta) if sampling is None else None
+        return repeated_losses(_loss(key, delta, rounds), rounds, delta) if sampling is None else None
 
     def published(delta: float) -> EpsilonBound:
         if pure_epsilon > largest_clones_epsilon(clients, delta):

@@ -14,7 +14,7 @@ from ..tables.lookup_table import LookupTable
 from ..tables.table_facts import realised_epsilon
 from ..tables.table_mean import TableMeanMechanism
 from ..transforms.dithering import finite_values, grid_position
-from .shuffled_mechanism import ShuffledMechanism
+from .shuffled_mechanism import CountedMechanism
 from .shuffled_privacy import shuffled_privacy
 
 
@@ -24,7 +24,7 @@ def shuffled_table_privacy(table: LookupTable, clients: int) -> Privacy:
 
 
 @dataclass(frozen=True, eq=False)
-class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
+class ShuffledTableMechanism(CountedMechanism, TableMeanMechanism):
     """Mean estimation with a lookup table whose server sees the number of each letter.
 
     Attributes

@@ -14,17 +14,20 @@ decomposition of rows proves more (Su, Cheng, Wang 2025, *Decomposition-based op
 `positive_part_bound` is an upper bound, close to the expected positive part of such a sum of independent, identical variables with few
 values. Every value is split between its two neighbours on a lattice so that its mean stays, which raises the expectation of every
 convex function; the law of the sum is tilted towards zero, so that a tail is computed with full relative precision, and computed by a
-fast Fourier transform. The bound includes rounding errors and the mass beyond the lattice.
+fast Fourier transform. The bound includes rounding errors and the mass beyond the lattice. `positive_part_estimate` approximates the same
+expectation without a transform, by a normal law of the tilted sum (the saddlepoint); searches start from it, and no guarantee rests on it.
 
 `clones_epsilon` is the published closed form of privacy amplification by shuffling, which uses only the local epsilon of a mechanism.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.special
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_real
@@ -64,6 +67,8 @@ ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
 # At the returned epsilon, the divergence is within a relative CLOSENESS of delta, or epsilon within JUMP of a jump. SMALLEST_DELTA stands
 # for a divergence of zero.
 CLOSENESS, JUMP, SMALLEST_DELTA = 1e-6, 1e-8, 1e-320
+# Relative accuracy to which the estimated epsilon is solved for, and first relative step from it to the other side of the root.
+ESTIMATED, FIRST_STEP, LONGER = 1e-3, 4e-3, 4.0
 # Number of losses of a distribution on either side of zero; losses beyond them may have a share NEGLECTED of delta.
 LOSSES, NEGLECTED = 80, 1e-3
 LARGEST_LOG_RATIO = 100.0
@@ -133,19 +138,43 @@ class ShuffledLetters:
         delta = check_delta(delta)
         if self.pure_epsilon == 0:
             return 0.0
-        if self._delta(0.0, ACCURACY) <= delta:
-            return 0.0
 
         @cache
         def excess(epsilon: float) -> float:
-            return math.log(max(self._delta(epsilon, ACCURACY), SMALLEST_DELTA) / delta)
+            return depth(delta) - depth(self._delta(epsilon, ACCURACY))
 
-        low, high = 0.0, min(self.pure_epsilon, 8 * self._scale)
+        # The root lies near the estimate: each further step from it is four times as long, until the root is bracketed.
+        low = high = self.estimated_epsilon(delta)
+        step = max(FIRST_STEP * high, JUMP * self.pure_epsilon)
         while high < self.pure_epsilon and excess(high) > 0:
-            low, high = high, min(2 * high, self.pure_epsilon)
+            low, high, step = high, min(high + step, self.pure_epsilon), LONGER * step
         if excess(high) > 0:
             return self.pure_epsilon
-        return falling_root(excess, low, high, tolerance=CLOSENESS, jump=JUMP)
+        while excess(low) <= 0:
+            if low == 0:
+                return 0.0
+            low, high, step = max(low - step, 0.0), low, LONGER * step
+        # A logarithm changes by at most this multiple of a change of `depth`.
+        multiple = 2 * max(depth(delta), 1.0)
+        return falling_root(excess, low, high, tolerance=CLOSENESS / multiple, jump=JUMP)
+
+    def estimated_epsilon(self, delta: float) -> float:
+        """Return an estimate of `epsilon` without transforms, which is no bound."""
+        aim = depth(check_delta(delta))
+
+        @cache
+        def excess(epsilon: float) -> float:
+            return aim - depth(self.estimated_delta(epsilon))
+
+        if excess(0.0) <= 0:
+            return 0.0
+        if excess(self.pure_epsilon) > 0:
+            return self.pure_epsilon
+        return falling_root(excess, 0.0, self.pure_epsilon, tolerance=ESTIMATED, jump=JUMP)
+
+    def estimated_delta(self, epsilon: float) -> float:
+        """Return an estimate of `delta` without transforms, which is no bound."""
+        return self._largest(check_real("epsilon", epsilon, low=0.0, high=LARGEST_LOG_RATIO), positive_part_estimate)
 
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
         """Return a dominating privacy loss distribution, for composition over `times` uses.
@@ -168,11 +197,6 @@ class ShuffledLetters:
         # Divergences are convex in e^epsilon, so the lower convex hull of their bounds is also a bound.
         deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))
         return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(interval, -LOSSES, LOSSES, deltas))
-
-    @cached_property
-    def _scale(self) -> float:
-        """Approximate standard deviation of the privacy loss."""
-        return float(np.sqrt(self._blanket @ (self._ratios.max(axis=0) - 1) ** 2 / self.clients))
 
     @cached_property
     def _blanket(self) -> FloatArray:
@@ -206,6 +230,10 @@ class ShuffledLetters:
         return np.asarray(own - other + 16 * UNIT * (own + other))
 
     def _delta(self, epsilon: float, accuracy: float) -> float:
+        return self._largest(epsilon, partial(positive_part_bound, accuracy=accuracy))
+
+    def _largest(self, epsilon: float, positive_part: Callable[[FloatArray, FloatArray, float, int], float]) -> float:
+        """Return the largest positive part over all pairs of rows, by a bound or an estimate of it."""
         factor, everything = math.exp(epsilon), slice(None)
         if len(self.weights) == 1:
             return 0.0
@@ -214,9 +242,9 @@ class ShuffledLetters:
             # Randomised response has the same law in both directions.
             laws = [sorted(zip(values.tolist(), self._blanket.tolist(), strict=True)) for values in both]
             different = both[:1] if laws[0] == laws[1] else both
-            return min(max(positive_part_bound(values, self._blanket, self._rest, self.clients, accuracy) for values in different), 1.0)
+            return min(max(positive_part(values, self._blanket, self._rest, self.clients) for values in different), 1.0)
         law = self._dominating_law(factor)
-        return min(positive_part_bound(law.values, law.probabilities, 0.0, self.clients, accuracy), 1.0)
+        return min(positive_part(law.values, law.probabilities, 0.0, self.clients), 1.0)
 
     def _dominating_law(self, factor: float) -> "_Law":
         """Return a law that is larger in convex order than T of every pair of rows.
@@ -372,6 +400,39 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     slack = count * UNIT * (4000 + 16 / max(rest, 1e-12) * (rest > 0))
     exponent = count * math.log(mass) + math.log(value / count) + slack
     return math.exp(min(exponent, _each_alone(values, probabilities, rest, count), LARGEST_EXPONENT))
+
+
+def positive_part_estimate(values: FloatArray, probabilities: FloatArray, rest: float, count: int) -> float:
+    """Return an estimate of E[max(0, sum)] / count, of the arguments of `positive_part_bound`.
+
+    The sum, tilted so that its mean is nearly zero, is taken to be normal.
+
+    Examples
+    --------
+    >>> estimate = positive_part_estimate(np.array([-0.5, 0.5]), np.array([0.5, 0.5]), 0.0, 100)
+    >>> round(estimate / (math.comb(100, 50) / 2**102), 3)
+    1.003
+    """
+    if values.max(initial=0.0) <= 0:
+        return 0.0
+    tilt = _centring_tilt(values, probabilities)
+    weights = probabilities * np.exp(np.maximum(tilt * values, -LARGEST_EXPONENT))
+    total = float(weights.sum()) + rest
+    shares = weights / total
+    spread = math.sqrt(count * max(float(shares @ values**2) - float(shares @ values) ** 2, 0.0))
+    # E[exp(-a Z) max(0, Z)] of a normal Z, for the tilt in standard deviations.
+    steepness = tilt * spread
+    if steepness == 0:
+        part = 1 / math.sqrt(2 * math.pi)
+    else:
+        part = 1 / math.sqrt(2 * math.pi) - steepness * float(scipy.special.erfcx(steepness / math.sqrt(2))) / 2
+    exponent = count * math.log(total) + math.log(max(spread * part, SMALLEST_DELTA) / count)
+    return math.exp(min(exponent, LARGEST_EXPONENT))
+
+
+def depth(delta: float) -> float:
+    """Return the root of -ln(delta), in which delta is nearly linear in epsilon."""
+    return math.sqrt(-math.log(min(max(delta, SMALLEST_DELTA), 1.0)))
 
 
 def _each_alone(values: FloatArray, probabilities: FloatArray, rest: float, count: int) -> float:

@@ -19,6 +19,7 @@ def safe_root(
     high: float,
     tolerance: float,
     jump: float = 1e-6,
+    power: float = 1.0,
     name: str = "argument",
     shown: Callable[[float], float] = float,
 ) -> float:
@@ -43,6 +44,8 @@ def safe_root(
         jump.
     jump : float
         Width of the bracket of a jump, relative to the argument; it also limits the steepness of a function without jumps.
+    power : float
+        Exponent of the power law that the first step follows.
     name : str
         Name of the argument, for messages.
     shown : callable
@@ -83,12 +86,12 @@ def safe_root(
                 return safe
             if unsafe == low:
                 raise InfeasibleError(f"{name} would have to be below {shown(low):g}, where {value:.6g} exceeds the target {target:.6g}")
-        # The secant is a power law through the last two points, or through the origin and the only point.
-        power = 1.0
+        # The secant is a power law through the last two points, or of the given power through the only point.
+        exponent = power
         if before is not None and 0 < value < math.inf and value != before[1]:
-            power = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
+            exponent = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
         if 0 < value < math.inf:
-            step = math.log(aim / value) / power
+            step = math.log(aim / value) / exponent
             before = (argument, value)
         else:
             # No secant step exists, so take the longest allowed step.

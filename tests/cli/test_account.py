@@ -47,6 +47,10 @@ CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2", "--d
 DP_REC = ["dp-rec", "--clip-ratio", "0.545", *TRAINING]
 # Arguments of each account, and the names of its methods.
 DELTA = ["--delta", "1e-5"]
+CODE = [
+    *("--clients", "5000", "--dimension", "20", "--local-epsilon", "3"),
+    *("--letter-bits", "4", "--seed-bits", "12", "--closest", "2"),
+]
 ITEMS = ["--clients", "100", "--categories", "50", "--rows", "2", "--width", "8", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
     "mvu": (["mvu", "table.json", "--delta", "1e-5"], {"pure", "rdp", "pld"}),
@@ -98,6 +102,8 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         ["shuffled-frequency-randomised-response", "--epsilon", "2", "--categories", "50", "--clients", "5000", *DELTA],
         {"pure", "blanket", "clones"},
     ),
+    "shuffled-rotating-simplex": (["shuffled-rotating-simplex", *CODE, *DELTA], {"pure", "blanket", "clones"}),
+    "shuffled-random-coding": (["shuffled-random-coding", *CODE, *DELTA], {"pure", "blanket", "clones"}),
     "sparse-discrete-gaussian-frequencies": (
         ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
         {"rdp", "near-gaussian"},

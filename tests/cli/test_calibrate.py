@@ -30,6 +30,7 @@ CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
 # Arguments of each calibration, the calibrated parameters, and the arguments that `account` takes, too.
 ITEMS = ["--clients", "1000", "--categories", "20"]
 OF_ITEMS = {"steps": "steps", "rows": "rows", "width": "width"}
+CODES = ("shuffled-rotating-simplex", "shuffled-random-coding")
 TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     "bitwise-randomised-response": ([], {"epsilon_per_round": "epsilon"}, []),
     "generalised-randomised-response": (["--rounds", "10"], {"epsilon_per_round": "epsilon"}, []),
@@ -130,6 +131,14 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"epsilon_per_round": "epsilon"},
         ["--clients", "300", "--categories", "20"],
     ),
+    **{
+        name: (
+            ["--clients", "300", "--dimension", "20", "--rounds", "3"],
+            {"local_epsilon": "local-epsilon", "letter_bits": "letter-bits", "seed_bits": "seed-bits", "closest": "closest"},
+            ["--clients", "300", "--dimension", "20"],
+        )
+        for name in CODES
+    },
     # These mechanisms share their arguments.
     **{
         name: (["--categories", "100", "--rounds", "10"], {"epsilon_per_round": "epsilon"}, ["--categories", "100"])
@@ -140,7 +149,7 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
 # Parameters in whole numbers, and accounts with jumps, end further below the target.
 WHOLE = {"binomial", "cpsgd"}
 # These epsilons are computed with a separate relative tolerance.
-NEARLY = {"shuffled-randomised-response", "shuffled-frequency-randomised-response"}
+NEARLY = {"shuffled-randomised-response", "shuffled-frequency-randomised-response", *CODES}
 
 
 def test_everything_that_can_be_calibrated_is_typed_here() -> None:

@@ -6,6 +6,7 @@ Isik, Chen, Özgür, Weissman, No 2023, *Exact optimality of communication-priva
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -29,7 +30,7 @@ from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...deployment.client_program import ClientProgram, probability_word
 from ...deployment.clients.simplex import CELL_BITS, CELLS, QUANTILE_UNIT, corner_number
-from ...noise.random_words import WordsLike, word_source
+from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered, upper_quantile
 from .random_direction import checked_direction, random_directions
 from .shared_frames import client_chunks, frame_coordinates, frame_sum, lifted_vectors
@@ -138,16 +139,9 @@ class RotatingSimplexMechanism(VectorMechanism):
         """Draw the public seed and a corner's number for each client, shape (clients, 2)."""
         random_words = word_source(random_words)
         directions = random_directions(self.ball, vectors, random_words)
-        clients = len(directions)
-        seeds = random_words(clients)
-        near = self._near(directions, seeds)
-        # A uniform number of 53 bits falls below a probability at least as often as that probability states: the error adds privacy.
-        far = random_words.uniforms(clients) < self._far_probability
-        places = np.where(far, random_words.integers(self.corners - self.closest, clients), random_words.integers(self.closest, clients))
-        # The corners of the chosen kind, close or far, come before all other corners.
-        order = np.argsort(near == far[:, None], axis=1, kind="stable")
-        numbers = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
-        return np.column_stack([seeds, numbers.astype(np.uint64)])
+        seeds = random_words(len(directions))
+        near = closest_letters(simplex_projections(directions, seeds.tolist(), self.corners), self.closest)
+        return np.column_stack([seeds, drawn_letters(near, self.closest, self._far_probability, random_words)])
 
     def client_program(self) -> ClientProgram:
         """Return the program: a corner of a simplex that public words rotate."""
@@ -186,18 +180,14 @@ class RotatingSimplexMechanism(VectorMechanism):
         An adversary sees this distribution; its shape is (2**b,).
         """
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
-        near = self._near(checked_direction(self.ball, direction), np.array([seed], dtype=np.uint64))[0]
+        projections = simplex_projections(checked_direction(self.ball, direction), [seed], self.corners)
+        near = closest_letters(projections, self.closest)[0]
         return np.where(near, (1 - self._far_probability) / self.closest, self._far_probability / (self.corners - self.closest))
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the corners that were sent, shape (dimension,)."""
         check_numbered(messages, self.corners, "numbers of corners")
-        numbers = messages[:, 1]
-        total = np.zeros(self.ball.dimension)
-        for part in client_chunks(len(messages), self._numbers):
-            corners = hadamard_entries(numbers[part, None].astype(np.int64), np.arange(1, self.corners)).astype(float)
-            total += frame_sum(messages[part, 0].tolist(), corners, self.ball.dimension)
-        return total / math.sqrt(self.corners - 1)
+        return corner_sum(messages[:, 0].tolist(), messages[:, 1], self.corners, self.ball.dimension)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the average of the decoded corners, which may lie outside the ball."""
@@ -207,32 +197,72 @@ class RotatingSimplexMechanism(VectorMechanism):
     @property
     def _far_probability(self) -> float:
         """Probability of sending a corner that is not among the closest; rounded upward."""
-        others = self.corners - self.closest
-        return min(1.0, others / (self.closest * math.exp(self.epsilon) + others) * (1 + SHORT_SLACK))
+        return far_probability(self.epsilon, self.corners, self.closest)
 
     def _mean(self, closest: int) -> float:
-        count, others = self.corners, self.corners - closest
-        contrast = -math.expm1(-self.epsilon) / (closest + others * math.exp(-self.epsilon))
-        return math.sqrt(count / (count - 1)) * contrast * largest_normals_sum(count, closest) / mean_norm(self.ball.dimension)
+        return letter_contrast(self.epsilon, self.corners, closest) * closest_corners_sum(self.corners, closest, self.ball.dimension)
 
-    def _near(self, directions: FloatArray, seeds: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return indicators of the closest corners, shape (clients, corners).
 
-        Corner i is the sum over a frame's M - 1 columns of the signs in column i of a Hadamard matrix, without its first row.
-        """
-        near = np.zeros((len(directions), self.corners), dtype=bool)
-        for part in client_chunks(len(directions), self._numbers):
-            projections = np.zeros((len(directions[part]), self.corners))
-            projections[:, 1:] = frame_coordinates(seeds[part].tolist(), directions[part], self.corners - 1)
-            closest = np.argpartition(-walsh_hadamard(projections), self.closest - 1, axis=1)[:, : self.closest]
-            chosen = near[part]
-            np.put_along_axis(chosen, closest, values=True, axis=1)
-        return near
+def letter_contrast(epsilon: float, letters: int, closest: int) -> float:
+    """Return the difference of the probabilities of a closest letter and of another letter."""
+    return -math.expm1(-epsilon) / (closest + (letters - closest) * math.exp(-epsilon))
 
-    @property
-    def _numbers(self) -> int:
-        """Number of numbers in a client's simplex, for `client_chunks`."""
-        return self.ball.dimension * self.corners
+
+def far_probability(epsilon: float, letters: int, closest: int) -> float:
+    """Return the probability of a letter that is not among the closest; rounded upward.
+
+    Each of the closest letters is e^epsilon times as likely as each other letter.
+    """
+    others = letters - closest
+    return min(1.0, others / (closest * math.exp(epsilon) + others) * (1 + SHORT_SLACK))
+
+
+def closest_corners_sum(corners: int, closest: int, dimension: int) -> float:
+    """Return the mean of the sum of the closest corners' inner products with a unit vector."""
+    return math.sqrt(corners / (corners - 1)) * largest_normals_sum(corners, closest) / mean_norm(dimension)
+
+
+def closest_letters(projections: FloatArray, closest: int) -> NDArray[np.bool_]:
+    """Return indicators of the letters with the largest inner products, shape (clients, letters)."""
+    near = np.zeros(projections.shape, dtype=bool)
+    np.put_along_axis(near, np.argpartition(-projections, closest - 1, axis=1)[:, :closest], values=True, axis=1)
+    return near
+
+
+def drawn_letters(near: NDArray[np.bool_], closest: int, far: float, random_words: WordSource) -> NDArray[np.uint64]:
+    """Draw a letter for each client, with the probability `far` one that is not among the closest.
+
+    `near` has the indicators of the closest letters, shape (clients, letters).
+    """
+    clients, letters = near.shape
+    # A uniform number of 53 bits falls below a probability at least as often as that probability states: the error adds privacy.
+    is_far = random_words.uniforms(clients) < far
+    places = np.where(is_far, random_words.integers(letters - closest, clients), random_words.integers(closest, clients))
+    # The letters of the chosen kind, close or far, come before all other letters.
+    order = np.argsort(near == is_far[:, None], axis=1, kind="stable")
+    return np.take_along_axis(order, places[:, None], axis=1)[:, 0].astype(np.uint64)
+
+
+def simplex_projections(directions: FloatArray, seeds: Sequence[int], corners: int) -> FloatArray:
+    """Return inner products with the corners of each seed's simplex, up to a common factor.
+
+    Corner i is the sum over a frame's M - 1 columns of the signs in column i of a Hadamard matrix, without its first row. The shape is
+    (clients, corners).
+    """
+    projections = np.zeros((len(directions), corners))
+    for part in client_chunks(len(directions), directions.shape[1] * corners):
+        projections[part, 1:] = frame_coordinates(seeds[part], directions[part], corners - 1)
+        projections[part] = walsh_hadamard(projections[part])
+    return projections
+
+
+def corner_sum(seeds: Sequence[int], numbers: NDArray[Any], corners: int, dimension: int) -> FloatArray:
+    """Return the sum of corners of the seeds' simplices, shape (dimension,)."""
+    total = np.zeros(dimension)
+    for part in client_chunks(len(numbers), dimension * corners):
+        signs = hadamard_entries(numbers[part, None].astype(np.int64), np.arange(1, corners)).astype(float)
+        total += frame_sum(seeds[part], signs, dimension)
+    return total / math.sqrt(corners - 1)
 
 
 @cache
@@ -284,6 +314,7 @@ def most_simplex_bits(dimension: int) -> int:
     return min((dimension + 1).bit_length() - 1, MOST_BITS)
 
 
+@cache
 def largest_normals_sum(count: int, largest: int) -> float:
     """Return the expected sum of the `largest` largest of `count` standard normal numbers.
 

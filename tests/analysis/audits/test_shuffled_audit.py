@@ -11,7 +11,7 @@ import pytest
 from quietbits.analysis.audits.mechanism_audit import audit, neighbours
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.shuffled.shuffled_items import ShuffledRandomisedResponse
-from quietbits.design.shuffled.shuffled_mechanism import ShuffledMechanism
+from quietbits.design.shuffled.shuffled_mechanism import CountedMechanism
 from quietbits.design.shuffled.shuffled_table import ShuffledTableMechanism
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 
@@ -23,7 +23,7 @@ ITEMS = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
 @pytest.mark.parametrize(
     ("mechanism", "others", "share"), [(TABLE, "zero", 0.3), (TABLE, "same", 0.5), (ITEMS, "zero", 0.8), (ITEMS, "same", 0.5)]
 )
-def test_the_guarantee_is_not_refuted_and_partly_found(mechanism: ShuffledMechanism, others: str, share: float) -> None:
+def test_the_guarantee_is_not_refuted_and_partly_found(mechanism: CountedMechanism, others: str, share: float) -> None:
     result = audit(mechanism, 200_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
     assert share * result.claim.epsilon < result.measured.epsilon_lower_bound <= result.claim.epsilon
     assert not result.refuted

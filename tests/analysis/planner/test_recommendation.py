@@ -106,3 +106,16 @@ def test_the_recommended_design_replaces_a_longer_one_of_the_same_mechanism() ->
     assert chosen.bits_per_coordinate == min(bits for bits, error in designs if error <= 1.2 * least)
     with pytest.raises(ValueError, match="tolerance must be a number from 0 to 1, got 2"):
         plan_task(task, tolerance=2)
+
+
+@pytest.mark.parametrize(("seconds", "winner"), [(0.01, "fast"), (0.5, "accurate"), (None, "accurate")])
+def test_a_far_faster_client_decides_between_equally_short_messages(seconds: float | None, winner: str) -> None:
+    accurate, fast = tried(8, 1.0), tried(8, 1.01)
+    pair = [
+        replace(planned("accurate", accurate), client_seconds=1.0, options=accurate.options),
+        replace(planned("fast", fast), client_seconds=seconds, options=fast.options),
+    ]
+    recommended = recommended_design(pair, 0.02)
+    assert recommended is not None
+    assert recommended[0] == winner
+    assert recommended_design([pair[0], replace(pair[1], tried=(tried(8, 1.1),))], 0.02)[0] == "accurate"  # type: ignore[index]

@@ -2,9 +2,17 @@
 
 import pytest
 
+from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Budget
-from quietbits.design.shuffled.calibration import LARGEST_LOCAL_EPSILON, local_epsilon, shuffled_designed_table, shuffled_response_table
-from quietbits.design.shuffled.shuffled_items import shuffled_response_privacy
+from quietbits.design.shuffled.calibration import (
+    LARGEST_LOCAL_EPSILON,
+    likely_local_epsilon,
+    local_epsilon,
+    response_local_epsilon,
+    shuffled_designed_table,
+    shuffled_response_table,
+)
+from quietbits.design.shuffled.shuffled_items import response_rows, shuffled_response_privacy
 from quietbits.design.shuffled.shuffled_table import shuffled_table_privacy
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
@@ -62,3 +70,22 @@ def test_a_target_out_of_reach_says_what_is_needed() -> None:
         local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 10), Budget(0.001, 0.0, "replace-one", rounds=4))
     with pytest.raises(InfeasibleError, match=r"the local epsilon would have to be below 0\.001"):
         local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 2), Budget(1e-5, 1e-12, "replace-one"))
+
+
+@pytest.mark.parametrize("clients", [300, 10_000])
+@pytest.mark.parametrize(("rounds", "distance"), [(1, 0.05), (4, 0.2)])
+def test_the_search_starts_close_to_its_end(clients: int, rounds: int, distance: float) -> None:
+    budget = Budget(1.0, 1e-6, "replace-one", rounds=rounds)
+    start = likely_local_epsilon(lambda local: response_rows(local, 4), clients, budget)
+    assert start == pytest.approx(response_local_epsilon(4, clients, budget), abs=distance)
+
+
+def test_the_search_ends_at_the_same_place_from_anywhere() -> None:
+    budget = Budget(1.0, 1e-6, "replace-one")
+
+    def privacy(local: float) -> Privacy:
+        return shuffled_response_privacy(local, 4, 1000)
+
+    ends = [local_epsilon(privacy, budget, start=start) for start in (0.5, 2.0, LARGEST_LOCAL_EPSILON)]
+    assert ends == pytest.approx([response_local_epsilon(4, 1000, budget)] * 3, rel=1e-3)
+    assert all(privacy(local).epsilon(1e-6) <= 1.0 for local in ends)

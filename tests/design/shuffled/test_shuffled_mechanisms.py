@@ -9,7 +9,7 @@ import pytest
 from quietbits.design.frequencies.randomised_response import FrequencyRandomisedResponse
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.shuffled.shuffled_items import ShuffledRandomisedResponse, shuffled_response_privacy
-from quietbits.design.shuffled.shuffled_mechanism import ShuffledMechanism
+from quietbits.design.shuffled.shuffled_mechanism import CountedMechanism
 from quietbits.design.shuffled.shuffled_privacy import shuffled_privacy
 from quietbits.design.shuffled.shuffled_table import ShuffledTableMechanism, shuffled_table_privacy
 from quietbits.design.tables.lookup_table import LookupTable
@@ -47,7 +47,7 @@ def test_the_law_of_an_item() -> None:
 @pytest.mark.parametrize(
     "mechanism", [ShuffledTableMechanism(RESPONSE, 1000, 1e-6), ShuffledRandomisedResponse(3.0, 4, 1000, 1e-6)], ids=["table", "items"]
 )
-def test_what_is_stated(mechanism: ShuffledMechanism) -> None:
+def test_what_is_stated(mechanism: CountedMechanism) -> None:
     guarantee = mechanism.guarantee
     assert (guarantee.trust_model, guarantee.adjacency, guarantee.delta, guarantee.metric) == ("shuffled", "replace-one", 1e-6, None)
     assert guarantee.epsilon == pytest.approx(ShuffledLetters(RESPONSE.weights, 1000).epsilon(1e-6), rel=1e-6)

@@ -466,3 +466,17 @@ def test_equal_rows_lose_nothing_in_any_number_of_uses() -> None:
 def test_the_first_two_of_three_rows_do_not_speak_for_the_third() -> None:
     # The first row is as far from the second as from the third, which are farther from each other.
     assert ShuffledLetters([[7, 4, 4], [8, 6, 1], [8, 1, 6]], 1).delta(0.0) >= 5 / 15 * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("local", "clients", "delta"), [(1.0, 100, 1e-3), (4.0, 1000, 1e-5), (6.0, 10**5, 1e-9)])
+def test_the_estimate_is_close_to_the_bound(local: float, clients: int, delta: float) -> None:
+    letters = ShuffledLetters([[math.exp(local), 1, 2], [1, math.exp(local), 2]], clients)
+    assert letters.estimated_epsilon(delta) == pytest.approx(letters.epsilon(delta), rel=0.03)
+
+
+@pytest.mark.parametrize("estimate", [0.0, 1e-3, 0.5, 4.0])
+def test_epsilon_does_not_depend_on_the_estimate(estimate: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = ShuffledLetters([[math.exp(4.0), 1, 2], [1, math.exp(4.0), 2]], 10_000)
+    usual = letters.epsilon(1e-6)
+    monkeypatch.setattr(ShuffledLetters, "estimated_epsilon", lambda *_: estimate)
+    assert letters.epsilon(1e-6) == pytest.approx(usual, rel=1e-6)

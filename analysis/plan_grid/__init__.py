@@ -1,0 +1,1 @@
+"""Plans of many tasks: a grid of tasks, planned in parallel, in one resumable table."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ..analysis.deployed_clients.deploy import deploy
-from ..design.deployment.deployment import Deployment, deployment_of
-from ..design.deployment.folder import DEPLOYMENT_FILE, TABLE_FILE, deployment_files, verify_deployment
+from ..design.deployment.deployment import TABLE_FILE, Deployment, deployment_of
+from ..design.deployment.folder import DEPLOYMENT_FILE, deployment_files, verify_deployment
 from ..design.deployment.message_files import decode_file, write_messages
 from ..design.tables.randomised_response import generalised_randomised_response
 from ..design.tables.table_mean import TableMeanMechanism

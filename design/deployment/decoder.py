@@ -229,7 +229,7 @@ class Decoder:
         self.refuse(FOREIGN, int(np.count_nonzero(foreign)))
         self.refuse(ROUND, int(np.count_nonzero(other_round)))
         own = np.flatnonzero(~foreign & ~other_round)
-        return self.add_records(rows[own, HEADER_BYTES:], None if identifiers is None else [identifiers[place] for place in own])
+        return self.add_records(rows[own, HEADER_BYTES:], None if identifiers is None else [identifiers[int(place)] for place in own])
 
     def add_records(self, records: Bytes, identifiers: Sequence[Any] | None = None) -> Self:
         """Count records of a file: the index, if the deployment has public words, and the message."""
@@ -310,9 +310,9 @@ class Decoder:
         self.refuse(VALUE, int(np.count_nonzero(filled & ~valid)))
         kept = np.flatnonzero(filled & valid)
         if identifiers is not None:
-            named = np.array([identifiers[place] is not None for place in kept], dtype=bool)
-            self.refuse(UNNAMED, int(np.count_nonzero(~named)))
-            kept = self._first(self._identifiers, identifier_keys([identifiers[place] for place in kept[named]]), kept[named])
+            named = np.array([place for place in kept.tolist() if identifiers[place] is not None], dtype=np.intp)
+            self.refuse(UNNAMED, len(kept) - len(named))
+            kept = self._first(self._identifiers, identifier_keys([identifiers[place] for place in named.tolist()]), named)
         if clients is not None:
             kept = self._first(self._indices, np.asarray(clients, dtype=np.uint64)[kept], kept)
         if not len(kept):

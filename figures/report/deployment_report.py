@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ...analysis.deployed_clients.references import reference_errors
 from ...analysis.study.mean_estimation import Z95
@@ -95,8 +96,7 @@ def _items_figure(frequencies: Any, errors: Any) -> str:
     rows = range(len(shown))
     figure = Figure(figsize=(8.6, 1.1 + 0.27 * len(shown)), layout="constrained")
     axes = figure.add_subplot()
-    bars = {"color": BLUE.colour, "marker": BLUE.marker, "linestyle": "", "capsize": 3}
-    axes.errorbar(frequencies[shown], rows, xerr=Z95 * errors[shown], **bars)
+    axes.errorbar(frequencies[shown], rows, xerr=Z95 * errors[shown], color=BLUE.colour, marker=BLUE.marker, linestyle="", capsize=3)
     axes.axvline(0.0, color="#555555", linewidth=1.0, zorder=0)
     axes.set_yticks(rows, [f"item {item}" for item in shown])
     axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -111,7 +111,7 @@ def _vector_figure(mean: Any) -> str:
     few = len(mean) <= MOST_DRAWN
     axes.plot(np.arange(len(mean)), mean, color=BLUE.colour, marker=BLUE.marker if few else "", linestyle="" if few else "-", linewidth=0.8)
     axes.axhline(0.0, color="#555555", linewidth=1.0, zorder=0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("coordinate")
     axes.set_ylabel("mean")
     return svg_text(figure, "estimate")

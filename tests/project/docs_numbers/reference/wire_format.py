@@ -18,6 +18,11 @@ def message(fields: list[int], field_bits: int) -> str:
     return pack_fields(np.array([fields]), field_bits).tobytes().hex()
 
 
+def file(round_number: int, fields: list[int], field_bits: int) -> str:
+    """Return a file of messages of one field, in hexadecimal digits."""
+    return header(round_number) + "".join(message([field], field_bits) for field in fields)
+
+
 def record(client: int, field: int, field_bits: int) -> str:
     """Return a record with a client's index, in hexadecimal digits."""
     return client.to_bytes(8, "big").hex() + message([field], field_bits)

@@ -13,7 +13,7 @@ import pytest
 from quietbits.design.deployment.translation.client_description import ClientDescription
 from quietbits.design.deployment.translation.java_client import java_client
 from quietbits.design.deployment.translation.java_language import LINES_OF_TEXT, MOST_NUMBERS, WORDS_OF_LINE
-from quietbits.tests.oracles.deployed_clients import (
+from quietbits.tests.oracles.translated_clients import (
     CLIENT,
     DIMENSION,
     DRAWS,

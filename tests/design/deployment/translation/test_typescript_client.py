@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quietbits.design.deployment.translation.typescript_client import typescript_client
-from quietbits.tests.oracles.deployed_clients import (
+from quietbits.tests.oracles.translated_clients import (
     CLIENT,
     DIMENSION,
     DRAWS,

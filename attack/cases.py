@@ -8,6 +8,8 @@ from typing import Any
 
 Arguments = Mapping[str, Any]
 """Arguments of a check, by name; `repr` writes them as Python, so that a case can be written as a test."""
+# Limit of the address space of a case.
+MOST_MEMORY = 6 * 2**30
 
 
 class Refused(Exception):  # noqa: N818 - not an error
@@ -37,6 +39,8 @@ class Attack:
         Share of the minutes, relative to the shares of the other attacks.
     seconds : float
         Time limit of a case.
+    most_memory : int
+        Limit of a case's address space, in bytes.
     prepare : callable
         Function that is called once, before the first case, for the setup that all cases need: each case runs in a fork, which inherits it.
     """
@@ -46,6 +50,7 @@ class Attack:
     check: Callable[..., None]
     share: float = 1.0
     seconds: float = 30.0
+    most_memory: int = MOST_MEMORY
     prepare: Callable[[], object] = lambda: None
 
     def case(self, seed: int, number: int) -> Arguments:

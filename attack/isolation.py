@@ -13,7 +13,6 @@ from pathlib import Path
 from .cases import Arguments, Attack, Refused
 
 STEP_SECONDS = 0.002
-MOST_MEMORY = 6 * 2**30
 
 
 class Outcome(enum.IntEnum):
@@ -34,10 +33,10 @@ class Ended:
     text: str = ""
 
 
-def isolate(folder: Path) -> None:
+def isolate(folder: Path, most_memory: int) -> None:
     """Limit this forked process's memory, silence it, and move it to its own group and folder."""
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (most_memory, most_memory))
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
@@ -78,7 +77,7 @@ def _run_here(attack: Attack, case: Arguments, folder: Path, said: Path) -> None
     """Run the case in this process, which is the fork, and end the process."""
     outcome = Outcome.FAILED
     try:
-        isolate(folder)
+        isolate(folder, attack.most_memory)
         attack.run(folder, case)
         outcome = Outcome.HELD
     except Refused:

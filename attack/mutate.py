@@ -22,6 +22,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from .cases import MOST_MEMORY
 from .isolation import isolate
 from .mutants import KINDS, Mutant, mutants_of
 
@@ -99,7 +100,7 @@ def _fork(work: Callable[[], int]) -> int:
         return child
     code = 99
     try:
-        isolate(ROOT)
+        isolate(ROOT, MOST_MEMORY)
         code = work()
     finally:
         os._exit(code)

@@ -3,13 +3,14 @@
 import copy
 import json
 import runpy
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from quietbits.attack import tables
+from quietbits.attack import clients, tables
 from quietbits.attack.__main__ import ATTACKS, main
 from quietbits.attack.cases import Attack, Refused
 from quietbits.attack.exact_accounts import binomial
@@ -86,6 +87,41 @@ def test_an_attack_that_never_ends_is_ended(capsys: pytest.CaptureFixture[str], 
     monkeypatch.setattr("quietbits.attack.__main__.ATTACKS", (Attack("toy", lambda _: {}, forever, seconds=0.1),))
     assert main(["--cases", "1"]) == 0
     assert "1 too slow" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="clients in C are compiled with gcc, which is missing")
+@pytest.mark.parametrize("kind", clients.KINDS)
+def test_clients_hold_odd_inputs_and_words(tmp_path: Path, kind: str) -> None:
+    clients.check(tmp_path, kind, epsilon=1.3, size=7, seed=SEED, inputs=1_000)
+
+
+# Faults in the text of a client: a field too many, a table too short, an input outside the domain, an invalid message, a cast of NaN.
+FAULTS = {
+    "a field beyond the last": ("subset", "place < ATTACKED_FIELDS", "place <= ATTACKED_FIELDS"),
+    "a row beyond the last": ("table", "double inside = value;", "double inside = value + 1.0;"),
+    "an accepted infinity": ("letters inf", " && vector[place] <= DBL_MAX", ""),
+    "an item beyond the last": ("unary", "if (item >= 7u)", "if (item > 7u)"),
+    "a message that no client sends": ("response", "keeps ? item : drawn", "keeps ? item + 7u : drawn"),
+    "a shift by too many bits": ("sign", "word >> 11u", "word >> (64u + (uint32_t)(word & 1))"),
+    "a filled-up byte": ("sign", "message[place] = 0;", "message[place] = 1;"),
+}
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="clients in C are compiled with gcc, which is missing")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_clients_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    kind, right, wrong = FAULTS[fault]
+    translate = clients.c_client
+
+    def faulty(description: Any) -> dict[str, str]:
+        files = translate(description)
+        assert all(right in text for text in files.values())
+        return {path: text.replace(right, wrong) for path, text in files.items()}
+
+    monkeypatch.setattr(clients, "c_client", faulty)
+    with pytest.raises(AssertionError) as caught:
+        clients.check(tmp_path, kind, epsilon=1.3, size=7, seed=SEED, inputs=1_000)
+    assert "main.c" not in str(caught.value) or "exit code" in str(caught.value), "the faulty client must compile"
 
 
 def test_the_checks_see_claims_that_are_false() -> None:

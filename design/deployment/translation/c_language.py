@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from .printer import WIDTH, Constant, Printer
+from .printer import WIDTH, Constant, Printer, block_comment
 from .typed_program import Function
 
 TYPES = MappingProxyType({"Word": "uint64_t", "Count": "uint32_t", "Number": "double", "Flag": "int", "None": "void"})
@@ -107,15 +107,8 @@ class CPrinter(Printer):
 
     def comment(self, text: str) -> list[str]:
         """Return a comment."""
-        return _commented([text], "/* ", " * ", " */", WIDTH - 8)
+        return block_comment([text], "/*", WIDTH - 8)
 
     def document(self, paragraphs: Sequence[str]) -> list[str]:
         """Return a comment above a function."""
-        return _commented(list(paragraphs), "/* ", " * ", " */", WIDTH)
-
-
-def _commented(paragraphs: list[str], first: str, rest: str, last: str, width: int) -> list[str]:
-    lines = [line for paragraph in paragraphs for line in ["", *textwrap.wrap(paragraph.replace("`", ""), width - 6)]][1:]
-    if len(lines) == 1:
-        return [f"{first}{lines[0]}{last}"]
-    return [first.rstrip(), *(f"{rest}{line}".rstrip() for line in lines), last]
+        return block_comment(paragraphs, "/*", WIDTH)

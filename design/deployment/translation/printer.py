@@ -1,6 +1,7 @@
 """Printing of typed programs; each language states its own types, operators and statements."""
 
 import ast
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -242,3 +243,17 @@ class Printer(ABC):
                 kinds = function.parameters.values()
                 return self.call(name, [self.argument(node, kind) for node, kind in zip(arguments, kinds, strict=True)])
         return self.operation(name, [self.text(argument) for argument in arguments])
+
+
+def camel_case(identifier: str) -> str:
+    """Return an identifier in camel case."""
+    first, *others = identifier.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def block_comment(paragraphs: Sequence[str], opening: str, width: int) -> list[str]:
+    """Return the lines of a comment that ends with an asterisk and a slash."""
+    lines = [line for paragraph in paragraphs for line in ["", *textwrap.wrap(paragraph.replace("`", ""), width - 6)]][1:]
+    if len(lines) == 1:
+        return [f"{opening} {lines[0]} */"]
+    return [opening, *(f" * {line}".rstrip() for line in lines), " */"]

@@ -15,6 +15,13 @@ CONVERSIONS = ("Word", "Count", "Number")
 OPERATIONS = {"select": "Number", "floor": "Number", "sqrt": "Number", "new_fields": "Fields", "new_cells": "Cells"}
 # Types of literals, which take the type of their surroundings.
 LITERALS = ("int", "float")
+# Types of arguments that a call changes.
+CHANGED = ("Source", "Fields", "Cells")
+# Operators of numbers, of whole numbers, and of both.
+NUMBERS_ONLY = (ast.Div,)
+WHOLE_ONLY = (ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
+BOTH = (ast.Add, ast.Sub, ast.Mult)
+COMPARED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +91,7 @@ def _add(source: Callable[..., Any], functions: dict[str, Function]) -> Function
     (tree,) = ast.parse(text).body
     if not isinstance(tree, ast.FunctionDef):
         raise TranslationError(f"{source.__name__} must be a function")
+    _check_tree(tree)
     names = vars(sys.modules[source.__module__])
     parameters = {item.arg: _annotation(item.annotation) for item in tree.args.args}
     constants = {item.arg: _annotation(item.annotation) for item in tree.args.kwonlyargs}
@@ -96,7 +104,7 @@ def _add(source: Callable[..., Any], functions: dict[str, Function]) -> Function
         constants,
         _annotation(tree.returns),
         body,
-        rebound=frozenset(_rebound(tree)),
+        rebound=frozenset(_rebound(body, set(parameters))),
         comments=_comments(text),
         module_constants={name: value for name, value in names.items() if type(value) in (int, float)},
     )
@@ -124,15 +132,41 @@ def _annotation(node: ast.expr | None) -> str:
     raise TranslationError(f"a type must be a name, got {ast.dump(node) if node else None}")
 
 
-def _rebound(tree: ast.FunctionDef) -> Iterator[str]:
-    """Yield the names that are assigned after their first assignment, or in a loop after one outside it."""
-    seen = {item.arg for item in tree.args.args}
+def _rebound(body: list[ast.stmt], seen: set[str]) -> Iterator[str]:
+    """Yield the names that are assigned again where their first assignment is in scope."""
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                if name in seen:
+                    yield name
+                seen.add(name)
+            case ast.If() | ast.While() | ast.For():
+                for block in (node.body, node.orelse):
+                    yield from _rebound(block, set(seen))
+
+
+def _check_tree(tree: ast.FunctionDef) -> None:
+    """Refuse what Python evaluates in another way than other languages do, or what a translation would leave out."""
+    if tree.args.defaults or any(tree.args.kw_defaults) or tree.args.vararg or tree.args.kwarg or tree.args.posonlyargs:
+        raise TranslationError(f"{tree.name} must have parameters without defaults, each with a name")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name in seen:
-                yield name
-            seen.add(name)
+        match node:
+            case ast.Call(keywords=[_, *_]):
+                raise TranslationError(f"{tree.name} must pass arguments by place, got {ast.unparse(node)}")
+            case ast.While(orelse=[_, *_]) | ast.For(orelse=[_, *_]):
+                raise TranslationError(f"{tree.name} has a loop with an else, which has no translation")
+            case ast.For():
+                # Python evaluates the ends of a range once, and keeps the loop's variable to itself.
+                fixed = {part.id for part in (*ast.walk(node.iter), node.target) if isinstance(part, ast.Name)}
+                changed = {
+                    target.id
+                    for part in ast.walk(node)
+                    if isinstance(part, ast.Assign)
+                    for target in part.targets
+                    if isinstance(target, ast.Name)
+                }
+                if fixed & changed:
+                    raise TranslationError(f"{tree.name} must not assign to {min(fixed & changed)} in a loop over it")
 
 
 class _Typing(ast.NodeVisitor):
@@ -145,13 +179,33 @@ class _Typing(ast.NodeVisitor):
     def check(self, body: list[ast.stmt]) -> None:
         for statement in body:
             self.visit(statement)
+            self.check_order(statement)
+
+    def check_order(self, statement: ast.stmt) -> None:
+        """Refuse two calls with effects in a statement's expression: C may evaluate them in any order."""
+        parts = [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)]
+        nodes = [node for part in parts for node in ast.walk(part)]
+        calls = [ast.unparse(node) for node in nodes if isinstance(node, ast.Call) and self.has_effect(node)]
+        if len(calls) > 1:
+            raise TranslationError(f"{self.function.name} must draw and write in one call of a statement, got {' and '.join(calls)}")
+
+    def has_effect(self, call: ast.Call) -> bool:
+        """Return whether a call takes words from a source, or writes into a sequence."""
+        if isinstance(call.func, ast.Attribute):
+            return True
+        callee = self.functions.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        return callee is not None and any(kind in CHANGED for kind in callee.parameters.values())
 
     def generic_visit(self, node: ast.AST) -> None:
         raise TranslationError(f"{self.function.name} uses {type(node).__name__}, which has no translation")
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if len(node.targets) > 1:
+            raise TranslationError(f"{self.function.name} must assign to one name at a time, got {ast.unparse(node)}")
         (target,) = node.targets
         if isinstance(target, ast.Subscript):
+            if isinstance(target.value, ast.Name) and self.known.get(target.value.id) in ("Words", "Numbers"):
+                raise TranslationError(f"{self.function.name} must not write into {target.value.id}, which it only reads")
             element = self.typed(target)
             self.typed(node.value, element)
             return
@@ -178,9 +232,10 @@ class _Typing(ast.NodeVisitor):
     def visit_For(self, node: ast.For) -> None:
         if not (isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range"):
             raise TranslationError(f"{self.function.name} must loop over a range")
+        if len(node.iter.args) > 2 or not isinstance(node.target, ast.Name):
+            raise TranslationError(f"{self.function.name} must loop over a range in steps of 1, got {ast.unparse(node.iter)}")
         for end in node.iter.args:
             self.typed(end, "Count")
-        assert isinstance(node.target, ast.Name)  # noqa: S101 - a range yields whole numbers
         self.known[node.target.id] = "Count"
         self.check(node.body)
 
@@ -197,7 +252,7 @@ class _Typing(ast.NodeVisitor):
         if kind in LITERALS and wanted is not None:
             kind = wanted
             self.settle(node, kind)
-        if wanted is not None and kind != wanted and {kind, wanted} not in ({"Words", "Fields"}, {"Numbers", "Cells"}):
+        if wanted is not None and kind != wanted and (kind, wanted) not in (("Fields", "Words"), ("Cells", "Numbers")):
             raise TranslationError(f"{ast.unparse(node)} must be a {wanted} in {self.function.name}, got a {kind}")
         self.function.types[node] = kind
         return kind
@@ -228,15 +283,19 @@ class _Typing(ast.NodeVisitor):
                 for value in values:
                     self.typed(value, "Flag")
                 return "Flag"
-            case ast.Compare(left=left, comparators=[right]):
+            case ast.Compare(left=left, ops=[operator], comparators=[right]) if isinstance(operator, COMPARED):
                 self.same(left, right)
                 return "Flag"
             case ast.BinOp(left=left, op=ast.LShift() | ast.RShift(), right=right):
                 kind = self.typed(left, wanted if isinstance(left, ast.Constant) else None)
                 self.typed(right, "Count")
                 return kind
-            case ast.BinOp(left=left, right=right):
-                return self.same(left, right)
+            case ast.BinOp(left=left, op=operator, right=right):
+                kind = self.same(left, right)
+                allowed = {"Number": (*BOTH, *NUMBERS_ONLY), "float": (*BOTH, *NUMBERS_ONLY)}.get(kind, (*BOTH, *WHOLE_ONLY))
+                if kind == "Flag" or not isinstance(operator, allowed):
+                    raise TranslationError(f"{ast.unparse(node)} in {self.function.name} has no translation for a {kind}")
+                return kind
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.typed(test, "Flag")
                 kind = self.same(body, orelse)
@@ -269,12 +328,14 @@ class _Typing(ast.NodeVisitor):
 
     def call(self, name: str, arguments: list[ast.expr]) -> str:
         if name in CONVERSIONS:
+            self.check_number(name, arguments, 1)
             kind = self.typed(arguments[0])
             if kind in LITERALS:
                 self.settle(arguments[0], name)
             return name
         if name in OPERATIONS:
             kinds = {"select": ("Flag", "Number", "Number"), "new_fields": ("Count",), "new_cells": ("Count",)}.get(name, ("Number",))
+            self.check_number(name, arguments, len(kinds))
             for argument, kind in zip(arguments, kinds, strict=True):
                 self.typed(argument, kind)
             if name.startswith("new_") and not {node.id for node in ast.walk(arguments[0]) if isinstance(node, ast.Name)} <= {
@@ -285,6 +346,14 @@ class _Typing(ast.NodeVisitor):
         if not inspect.isfunction(self.names.get(name)):
             raise TranslationError(f"{self.function.name} calls {name}, which has no translation")
         callee = _add(self.names[name], self.functions)
+        if callee.constants:
+            raise TranslationError(f"{self.function.name} must call functions without constants, got {name}")
+        self.check_number(name, arguments, len(callee.parameters))
         for argument, kind in zip(arguments, callee.parameters.values(), strict=True):
             self.typed(argument, kind)
         return callee.result
+
+    def check_number(self, name: str, arguments: list[ast.expr], number: int) -> None:
+        """Refuse a call with another number of arguments."""
+        if len(arguments) != number:
+            raise TranslationError(f"{self.function.name} must call {name} with {number} arguments, got {len(arguments)}")

@@ -1,198 +1,273 @@
-"""Clients in C: they agree with Python's on all known answers, under the strictest warnings, ten in one program."""
+"""Clients in C: messages equal the Python client's, follow the stated law, and keep out inputs outside the domain.
 
-import json
-import math
+All deployments are compiled into one program.
+"""
+
+import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from deployments import NAMES, deployment_of_name, law_of_messages
-from scipy import stats
+from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
 
+from quietbits.design.deployment.client_program import ClientProgram
+from quietbits.design.deployment.clients.kinds import Fields, Number, Source, Word
 from quietbits.design.deployment.deployment import Deployment
-from quietbits.design.deployment.folder import deployment_files
-from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
-from quietbits.design.tables.table_mean import TableMeanMechanism
+from quietbits.design.deployment.public_words import public_words
+from quietbits.design.deployment.translation.c_client import c_client
+from quietbits.design.deployment.translation.client_description import ClientDescription
 
-COMPILER = shutil.which("cc")
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler is installed")
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="clients in C are compiled with gcc, which is missing")
 
-# The program reads for each vector the number of words, the words, the round, the client and the input, and writes the message.
-CASE = """
-static int {name}(void)
+STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror")
+# Products would be fused with sums here, if they were not rounded before.
+FUSED = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wall", "-Wextra", "-pedantic", "-Werror")
+# Words of more than two blocks.
+PUBLIC_WORDS = 20
+NAMES = list(deployments())
+
+MAIN = """
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 4096
+typedef struct { uint64_t words[MOST]; uint64_t count, used; } stream;
+
+static uint64_t stream_next(void *pointer)
+{
+    stream *given = (stream *)pointer;
+    if (given->used == given->count) { fprintf(stderr, "no words are left\\n"); exit(3); }
+    return given->words[given->used++];
+}
+
+static uint64_t number(void)
+{
+    uint64_t value;
+    if (scanf("%" SCNx64, &value) != 1) exit(4);
+    return value;
+}
+
+static void print(int code, const uint8_t *message, size_t bytes, const stream *given)
+{
+    printf("%d ", code);
+    for (size_t place = 0; code == 0 && place < bytes; ++place) printf("%02x", message[place]);
+    printf(" %" PRIu64 "\\n", given->used);
+}
+"""
+RUN = """
+static void run_{P}(int draws, uint32_t round, uint64_t client, const uint64_t *bits, stream *given)
 {{
-    uint64_t words[4096], count, round, client;
-    unsigned char message[{macro}_MESSAGE_BYTES];
-    {input_type};
-    struct queue queue = {{ words, 0 }};
-    {name}_source source = {{ queue_next, &queue }};
-
-    if (fread(&count, 8, 1, stdin) != 1 || count > 4096 || fread(words, 8, count, stdin) != count)
-        return 1;
-    if (fread(&round, 8, 1, stdin) != 1 || fread(&client, 8, 1, stdin) != 1 || fread({address}, {size}, 1, stdin) != 1)
-        return 2;
-    (void)round;
-    (void)client;
-    if ({name}_encode_with({argument}, {public}source, message) != {macro}_OK || queue.used != count)
-        return 3;
-    if (fwrite(message, 1, sizeof message, stdout) != sizeof message)
-        return 4;
+    double numbers[{count}];
+    uint8_t message[{U}_MESSAGE_BYTES];
+    {P}_source words = {{ stream_next, given }};
+    memcpy(numbers, bits, sizeof numbers);
+    for (int draw = 0; draw < draws; ++draw) {{
+        if ({P}_encode({value}, {place}message) != {U}_OK) exit(5);
+        fwrite(message, 1, sizeof message, stdout);
+    }}
+    if (draws) return;
+    print({P}_encode_with({value}, {place}words, message), message, sizeof message, given);
     {constant_time}
-    return 0;
+    (void)round; (void)client; (void)numbers;
 }}
 """
-CONSTANT_TIME = """{{
-        unsigned char again[{macro}_MESSAGE_BYTES];
-        queue.used = 0;
-        if ({name}_encode_in_constant_time_with({argument}, source, again) != {macro}_OK || memcmp(again, message, sizeof again) != 0)
-            return 5;
-    }}"""
-HEAD = """
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-{includes}
-struct queue {{ const uint64_t *words; uint64_t used; }};
-static uint64_t queue_next(void *state)
+CONSTANT_TIME = (
+    "given->used = 0; print({P}_encode_in_constant_time_with({value}, words, message), message, sizeof message, given); "
+    "if ({P}_encode_in_constant_time({value}, message) == {U}_NO_RANDOMNESS) exit(6);"
+)
+LOOP = """
+int main(int count, char **arguments)
 {{
-    struct queue *queue = (struct queue *)state;
-    return queue->words[queue->used++];
-}}
+    static stream given;
+    uint64_t bits[64], place;
+    const int draws = count > 1 ? atoi(arguments[1]) : 0;
+    while (scanf("%" SCNx64, &place) == 1) {{
+        const uint32_t round = (uint32_t)number();
+        const uint64_t client = number();
+        uint64_t size = number();
+        for (uint64_t at = 0; at < size; ++at) bits[at] = number();
+        given.count = number();
+        given.used = 0;
+        for (uint64_t at = 0; at < given.count; ++at) given.words[at] = number();
+        switch (place) {{
 {cases}
-int main(void)
-{{
-    uint64_t kind;
-    while (fread(&kind, 8, 1, stdin) == 1) {{
-        int failed = 9;
-        switch (kind) {{
-{calls}
+        default: return 7;
         }}
-        if (failed)
-            return failed;
     }}
     return 0;
 }}
 """
 
 
-def case_of(deployment: Deployment) -> str:
-    """Return a C function that runs a vector through a client."""
-    name, kind = deployment.identifier, deployment.input_kind
-    dimension = deployment.description().dimension
-    shape = {
-        "number": ("double input", "&input", "input", 8),
-        "item": ("uint64_t input", "&input", "input", 8),
-        "vector": (f"double input[{dimension}]", "input", "input", 8 * (dimension or 0)),
-    }[kind]
-    fill = {"name": name, "macro": name.upper(), "input_type": shape[0], "address": shape[1], "argument": shape[2], "size": shape[3]}
-    fill["public"] = "(uint32_t)round, client, " if deployment.carries_index else ""
-    constant_time = CONSTANT_TIME.format(**fill) if deployment.program.constant_time is not None else ""
-    return CASE.format(**fill, constant_time=constant_time)
+def run_function(deployment: Deployment) -> str:
+    prefix, program = deployment.identifier, deployment.program
+    value = {"item": "bits[0]", "number": "numbers[0]", "vector": "numbers"}[deployment.input_kind]
+    names = {"P": prefix, "U": prefix.upper(), "value": value}
+    count = deployment.description().dimension or 1
+    twice = "" if program.constant_time is None else CONSTANT_TIME.format(**names)
+    return RUN.format(**names, count=count, place="round, client, " if program.public_words else "", constant_time=twice)
 
 
-def compiled(deployments: Sequence[Deployment], folder: Path, flags: Sequence[str]) -> Path:
-    """Compile the clients of deployments into a program."""
-    for deployment in deployments:
-        for path, content in deployment_files(deployment, ["c"]).items():
-            if path.startswith("c/"):
-                (folder / Path(path).name).write_bytes(content)
-    names = [deployment.identifier for deployment in deployments]
-    source = HEAD.format(
-        includes="\n".join(f'#include "{name}.h"' for name in names),
-        cases="".join(map(case_of, deployments)),
-        calls="\n".join(f"        case {number}: failed = {name}(); break;" for number, name in enumerate(names)),
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("c")
+    main = MAIN
+    for deployment in deployments().values():
+        for path, text in c_client(deployment.description()).items():
+            (folder / path).write_text(text, encoding="ascii")
+            main += f'#include "{path}"\n'
+        main += run_function(deployment)
+    switch = "\n".join(
+        f"        case {place}: run_{deployment.identifier}(draws, round, client, bits, &given); break;"
+        for place, deployment in enumerate(deployments().values())
     )
-    (folder / "program.c").write_text(source)
-    command = [str(COMPILER), *STRICT, *flags, "program.c", "-o", "program", "-lm"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr[:3000]
-    return folder / "program"
+    (folder / "main.c").write_text(main + LOOP.format(cases=switch), encoding="ascii")
+    return folder
 
 
-def compare_vectors(deployments: Sequence[Deployment], program: Path) -> None:
-    """Run all vectors of all deployments, in turns, and compare the messages."""
-    given, expected = [], []
-    vectors = [json.loads(deployment_files(deployment, ["c"])["vectors.json"])["vectors"] for deployment in deployments]
-    for rows in zip(*vectors, strict=True):
-        for number, row in enumerate(rows):
-            words = [int(word) for word in row["words"]]
-            head = [number, len(words), *words, int(row.get("round", 0)), int(row.get("client", 0))]
-            value = row["input"]
-            if deployments[number].input_kind == "item":
-                content = np.array([int(value)], dtype=np.uint64).tobytes()
-            else:
-                content = np.array(value if isinstance(value, list) else [value], dtype=float).tobytes()
-            given.append(np.array(head, dtype=np.uint64).tobytes() + content)
-            expected.append(bytes.fromhex(row["message"]))
-    result = subprocess.run([program], input=b"".join(given), capture_output=True, check=False)
-    assert result.returncode == 0, result.stderr[-2000:]
-    assert result.stdout == b"".join(expected)
+def compiled(folder: Path, name: str, flags: tuple[str, ...]) -> Path:
+    ended = subprocess.run(["gcc", *flags, "main.c", "-o", name, "-lm"], cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[:3000]
+    return folder / name
 
 
-def tables() -> list[Deployment]:
-    """Return deployments of tables of several sizes and intervals."""
-    drawn = {
-        "one-bit": generalised_randomised_response(1.0, 1, interval=(-1.0, 1.0)),
-        "odd-interval": generalised_randomised_response(0.5, 3, interval=(-0.1, 123.456)),
-        "bitwise": bitwise_randomised_response(5.0, 5, interval=(1e-3, 1e-2)),
-    }
-    return [Deployment(TableMeanMechanism(table), table.mechanism, name=name) for name, table in drawn.items()]
+@pytest.fixture(scope="module")
+def strict(sources: Path) -> Path:
+    return compiled(sources, "strict", STRICT)
 
 
-@pytest.mark.parametrize("flags", [["-O0"], ["-O3", "-ffp-contract=fast"], SANITIZED], ids=lambda flags: flags[0])
-def test_clients_of_one_program_give_the_known_answers(flags: list[str], tmp_path: Path) -> None:
-    deployments = [*(deployment_of_name(name, rounds=3) for name in NAMES), *tables()]
-    assert len(deployments) > 10
-    compare_vectors(deployments, compiled(deployments, tmp_path, flags))
+def answers(program: Path, lines: str, *arguments: str) -> list[str]:
+    return subprocess.run([program, *arguments], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-DRAWS = """
-#include <stdio.h>
-#include "{name}.h"
+@pytest.mark.parametrize("flags", [STRICT, FUSED], ids=["strict", "fused"])
+def test_messages_equal_the_python_clients(sources: Path, strict: Path, flags: tuple[str, ...]) -> None:
+    program = strict if flags is STRICT else compiled(sources, "fused", flags)
+    printed = answers(program, "\n".join(case.line(NAMES.index(case.client)) for case in cases()))
+    expected = []
+    for case in cases():
+        twice = deployments()[case.client].program.constant_time is not None
+        expected += [f"0 {case.message} {len(case.words)}"] * (1 + twice)
+    assert printed == expected
+    assert all(sum(case.client == name for case in cases()) >= 1000 for name in NAMES)
+
+
+def test_inputs_outside_the_domain_are_refused(strict: Path) -> None:
+    lines, expected = [], []
+    for place, deployment in enumerate(deployments().values()):
+        for value in bad_inputs(deployment):
+            lines.append(line_of(place, 0, 0, value, ()))
+            # BAD_INPUT, and no word was taken.
+            expected += ["-1  0"] * (1 + (deployment.program.constant_time is not None))
+    assert answers(strict, "\n".join(lines)) == expected
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_messages_with_the_systems_words_follow_the_law(strict: Path, name: str) -> None:
+    line = line_of(NAMES.index(name), 0, 0, DRAWN[name], ())
+    messages = subprocess.run([strict, str(DRAWS)], input=line.encode("ascii"), capture_output=True, check=True).stdout
+    check_frequencies(name, messages)
+
+
+def test_public_words_are_those_of_the_server(sources: Path) -> None:
+    deployment = deployments()["recursive"]
+    places = [(0, 0), (2, 1), (7, 2**32), (2**32 - 1, LARGEST)]
+    prints = "\n".join(
+        f"    recursive_public_start(&state, {round_number}u, UINT64_C({client}));\n"
+        f'    for (int place = 0; place < {PUBLIC_WORDS}; ++place) printf("%" PRIu64 "\\n", recursive_public_next(&state));'
+        for round_number, client in places
+    )
+    start = '#include <inttypes.h>\n#include <stdio.h>\n#include "recursive.h"\n'
+    (sources / "public.c").write_text(
+        f"{start}int main(void)\n{{\n    recursive_public_state state;\n{prints}\n    return 0;\n}}\n", encoding="ascii"
+    )
+    subprocess.run(["gcc", *STRICT, "public.c", "-o", "public"], cwd=sources, check=True)
+    expected = [
+        public_words(bytes.fromhex(deployment.hash), round_number, np.array([client], dtype=np.uint64), PUBLIC_WORDS)
+        for round_number, client in places
+    ]
+    assert list(map(int, answers(sources / "public", ""))) == np.concatenate(expected).ravel().tolist()
+
+
+def test_a_wrong_law_is_seen() -> None:
+    # Items are kept a tenth less often than they should be.
+    name, rng = "response", np.random.default_rng(0)
+    kept = deployments()[name].program.constants["kept"]
+    assert isinstance(kept, int)
+    letters = np.where(rng.random(DRAWS) < 0.9 * kept / 2.0**64, DRAWN[name][0], rng.integers(37, size=DRAWS))
+    with pytest.raises(AssertionError):
+        check_frequencies(name, (letters.astype(np.uint8) << 2).tobytes())
+
+
+def product_and_sum(value: Number, words: Source, fields: Fields, *, low: Number) -> None:
+    rest = value * value - low
+    fields[0] = Word(rest * 1152921504606846976.0) + words.next()
+
+
+def test_products_are_rounded_before_they_are_added(tmp_path: Path) -> None:
+    """The square of 1 + 2^-30 rounds to 1 + 2^-29; a fused operation would keep its last bit, 2^-60."""
+    value = 1 + 2.0**-30
+    program = ClientProgram(product_and_sum, {"low": 1 + 2.0**-29}, 8)
+    description = ClientDescription("toy", "toy", "toy", "none", "toy", f"{1:064x}", "1", "number", None, None, program)
+    (text,) = c_client(description).values()
+    main = """#include <stdio.h>
+static uint64_t zero(void *state) { (void)state; return 0; }
 int main(void)
-{{
-    unsigned long place;
-    unsigned char message[{macro}_MESSAGE_BYTES];
-    for (place = 0; place < {count}ul; ++place)
-        if ({name}_{function}({value}, message) != {macro}_OK || fwrite(message, 1, sizeof message, stdout) != sizeof message)
-            return 1;
-    return {name}_{function}({bad}, message) == {macro}_BAD_INPUT ? 0 : 2;
-}}
+{
+    volatile double value = VALUE;
+    toy_source words = { zero, NULL };
+    uint8_t message[1];
+    if (toy_encode_with(value, words, message) != TOY_OK) return 1;
+    printf("%d\\n", message[0]);
+    return 0;
+}
 """
+    rounded = "volatile double product"
+    assert rounded in text
+    printed = {}
+    for name, source in {"toy": text, "fused": text.replace(rounded, "double product")}.items():
+        (tmp_path / "main.c").write_text(source + main.replace("VALUE", repr(value)), encoding="ascii")
+        (printed[name],) = answers(compiled(tmp_path, name, FUSED), "")
+    assert printed["toy"] == "0"
+    # Without the rounding, processors with fused operations give another message.
+    assert printed["fused"] == ("1" if has_fused_operations() else "0")
 
 
-@pytest.mark.parametrize(
-    ("name", "function", "bad"),
-    [
-        ("table", "encode", "0.0 / 0.0"),
-        ("table", "encode_in_constant_time", "1e400"),
-        ("hadamard", "encode", "6"),
-        ("subsets", "encode", "6"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore")
-def test_secure_draws_have_the_exact_law(name: str, function: str, bad: str, tmp_path: Path) -> None:
-    deployment, count = deployment_of_name(name), 10**6
-    (tmp_path / f"{deployment.identifier}.h").write_bytes(deployment_files(deployment, ["c"])[f"c/{deployment.identifier}.h"])
-    value = "-1.0" if name == "table" else "2"
-    fill = {"name": deployment.identifier, "macro": deployment.identifier.upper(), "function": function}
-    (tmp_path / "draws.c").write_text(DRAWS.format(**fill, count=count, value=value, bad=bad))
-    subprocess.run([str(COMPILER), "-std=c99", "-O2", "-w", "draws.c", "-o", "draws", "-lm"], cwd=tmp_path, check=True)
-    output = subprocess.run([tmp_path / "draws"], capture_output=True, check=True).stdout
-    counts = np.bincount(np.frombuffer(output, dtype=np.uint8), minlength=256)
-    assert counts.sum() == count
-    if name == "table":
-        table = deployment.table
-        assert table is not None
-        law = {letter << 5: float(share) for letter, share in enumerate(table.probabilities[0])}
-    else:
-        law = {message[0]: float(share) for message, share in law_of_messages(deployment, 2, []).items()}
-    kinds = sorted(law)
-    assert counts[kinds].sum() == count
-    # The draws are the system's: a right client fails once in a hundred million runs.
-    assert stats.chisquare(counts[kinds], count * np.array([law[kind] for kind in kinds]) / math.fsum(law.values())).pvalue > 1e-8
+def has_fused_operations() -> bool:
+    macros = subprocess.run(["gcc", *FUSED, "-dM", "-E", "-"], input="", capture_output=True, text=True, check=True).stdout
+    return "__FP_FAST_FMA " in macros
+
+
+@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only"])
+def test_arithmetic_that_forgets_infinities_is_refused(sources: Path, flag: str) -> None:
+    ended = subprocess.run(["gcc", *STRICT, flag, "-fsyntax-only", "main.c"], cwd=sources, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "compile without -ffast-math" in ended.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 has an arithmetic of 80 bits")
+def test_arithmetic_of_80_bits_is_refused(sources: Path) -> None:
+    command = ["gcc", *STRICT, "-mfpmath=387", "-fsyntax-only", "main.c"]
+    ended = subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "rounded to 64 bits after every operation" in ended.stderr
+
+
+def test_headers_compile_without_the_systems_words(sources: Path) -> None:
+    macros = [f"-D{deployment.identifier.upper()}_NO_SYSTEM_RANDOMNESS" for deployment in deployments().values()]
+    includes = [option for deployment in deployments().values() for option in ("-include", f"{deployment.identifier}.h")]
+    (sources / "empty.c").write_text("typedef int nothing;\n", encoding="ascii")
+    command = ["gcc", *STRICT, *macros, *includes, "-fsyntax-only", "empty.c"]
+    ended = subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[:3000]
+
+
+def test_infinite_sums_and_tiny_numbers_round_as_in_python(strict: Path) -> None:
+    extremes = extreme_cases()
+    assert answers(strict, "\n".join(case.line(NAMES.index(case.client)) for case in extremes)) == [
+        f"0 {case.message} {len(case.words)}" for case in extremes
+    ]

@@ -242,9 +242,9 @@ ENTRIES = (
             r"\mathcal{N}_{\mathbb{Z}/s}(0, (q z c/\gamma)^2)\right),$$ with discrete Gaussian noise on fractions $1/s$ of a step."
         ),
         use=(
-            "Use it for long vectors, many rounds and few clients, where clients trust the server or an enclave and noise exceeds the error "
-            "of sampling: messages are then shorter than a bit a coordinate at the error of `central-gaussian`. With many clients or a "
-            "short vector, sampling costs more than the noise."
+            "Use it for long vectors over many rounds, where clients trust the server or an enclave and noise exceeds the error of "
+            "sampling: messages are then shorter than a bit a coordinate at nearly the error of `central-gaussian`. With many clients or "
+            "short vectors, sampling costs more than the noise."
         ),
     ),
 )

@@ -143,8 +143,8 @@ class SubsampledGaussianMechanism(CentralNoise):
     def bias_bound(self) -> float:
         """Upper bound on the bias from clipping coordinates, over the rotation's seed.
 
-        A rotated coordinate exceeds v with a probability of at most ``2 exp(-D v**2 / (2 c**2))``, D being the padded dimension and c the clip
-        norm. So the expected squared loss is at most ``4 c**2 / k**2 exp(-k**2 / 2)``, with k the largest level times ``sqrt(D) / c``.
+        With D the padded dimension and c the clip norm, a rotated coordinate exceeds v with a probability of at most ``2 exp(-D v**2 / (2
+        c**2))``. So the expected squared loss is at most ``4 c**2 / k**2 exp(-k**2 / 2)``, with k the largest level times ``sqrt(D) / c``.
         """
         if self.coordinate_clip >= self.ball.clip_norm:
             return 0.0

@@ -1,14 +1,14 @@
 """Rényi divergences of Gaussian noise on sums of which every client gives a secret sample of coordinates.
 
-A client's coordinate is rounded at random to one of its neighbouring levels, and added to the sum with the probability q, independently of
-other coordinates. `docs/proofs/subsampled-coordinates.md` has the proofs. In short, with P the normal law, P_w its shift by w, a coordinate x
-between the levels l and r, and M = (1 - q) P + q E[P_w], the integral of M^a P^(1 - a) is 1 + g(x) for a whole order a, with
+A client's coordinate is rounded at random to one of its neighbouring levels, and added to the sum with the probability q, independently
+of other coordinates. `docs/proofs/subsampled-coordinates.md` has the proofs. Let P be the normal law, P_w its shift by w, x a coordinate
+between two levels, and M = (1 - q) P + q E[P_w] over its rounding w. For a whole order a the integral of M^a P^(1 - a) is 1 + g(x), with
 
     g(x) = sum_{i >= 2} C(a, i) q^i (1 - q)^(a - i) (E exp(sum_{u < v} w_u w_v) - 1),
 
-w_1, ..., w_i independent roundings of x over the noise's deviation. It is the larger of both directions, and convex in x between two levels.
-Coordinates are independent, so that the logarithms add up, and the worst vector of the ball splits its squared norm so that the sum of
-ln(1 + g) is the largest: the concave envelope bounds it.
+w_1, ..., w_i being independent roundings of x over the noise's deviation. The integral is the larger of both directions, and convex in x
+between two levels. Coordinates are independent, so that the logarithms add up. The worst vector of the ball splits its squared norm so that
+the sum of ln(1 + g) is the largest, which a concave envelope bounds.
 """
 
 import math
@@ -113,9 +113,9 @@ class _Moments:
 def _largest_sum(positions: FloatArray, log_moments: FloatArray, squared_norm: float, dimension: int) -> float:
     """Return an upper bound on the sum of ln(1 + g) over the coordinates of any vector of a norm.
 
-    For every slope the sum is at most ``dimension`` times the largest difference of ln(1 + g(x)) and ``slope x**2``, plus ``slope`` times the
-    squared norm. Between two positions 1 + g is convex, hence at most its chord; the logarithm of the chord less ``slope x**2`` is concave, with
-    its largest value where its derivative is zero.
+    For every slope the sum is at most ``dimension`` times the largest difference of ln(1 + g(x)) and ``slope x**2``, plus ``slope`` times
+    the squared norm. Between two positions 1 + g is convex, hence at most its chord. The logarithm of the chord less ``slope x**2`` is
+    concave, with its largest value where its derivative is zero.
     """
     if not np.all(np.isfinite(log_moments)):
         return math.inf

@@ -44,6 +44,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
     ),
     "linear_compression": (
         "sketched-discrete-gaussian",
+        "sketched-skellam",
         "sparse-discrete-gaussian",
         "central-sketch",
     ),

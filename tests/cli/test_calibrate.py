@@ -87,6 +87,11 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
         ["--clients", "1000"],
     ),
+    "sketched-skellam": (
+        [*SKETCHED, "--rounds", "10", "--slack", "4"],
+        {"local_variance": "local-variance", "granularity": "granularity", **{name: name.replace("_", "-") for name in ("padded_dimension", "sketch_clip")}},
+        ["--clients", "1000"],
+    ),
     "sparse-discrete-gaussian": (
         [*SKETCHED, "--sparsity", "4"],
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},

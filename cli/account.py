@@ -9,7 +9,7 @@ import typer
 
 from ..files import shown_path
 from .commands import Command
-from .console import check_outputs, check_there, console, grid, show_document, warn, working
+from .console import check_outputs, check_there, console, grid, progress_bar, show_document, warn, working
 from .options import (
     REQUIRED,
     SAMPLING,
@@ -122,13 +122,14 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     check_outputs(plot, output, inputs=[values.get("table")])
     _check_plotted(plot, values["delta"])
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
-    with working(f"accounting for {name}"):
+    with progress_bar(f"accounting for {name}") as on_step:
         report = account(
             name,
             delta=values["delta"],
             rounds=values["rounds"],
             adjacency=values["adjacency"],
             sampling=sampling,
+            on_step=on_step,
             **parameters,
         )
     if plot is not None:

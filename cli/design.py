@@ -85,7 +85,7 @@ def design_mvu_command(
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
     wanted = str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in)
-    with working(f"designing a table of {bits_in} bits in, {bits_out} bits out"):
+    with progress_bar(f"designing a table of {bits_in} bits in, {bits_out} bits out") as on_step:
         table = design_mvu(
             epsilon,
             bits_in,
@@ -96,6 +96,7 @@ def design_mvu_command(
             symmetric=symmetric,
             interval=interval,
             seed=seed,
+            on_step=on_step,
         )
     if certify_seconds is not None:
         with progress_bar("proving a bound among tables of as many bits") as on_step:

@@ -141,9 +141,18 @@ def estimate_frequencies_command(
     choices = typed_options(mechanism, entry.options, option or [])
     with working(f"reading {shown_path(data)}"):
         items = load_items(data, column, domain, buckets, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
-    with working(f"running {mechanism} on {len(items.items)} clients"):
+    with progress_bar(f"running {mechanism} on {len(items.items)} clients") as on_step:
         study = study_frequencies(
-            items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
+            items,
+            mechanism,
+            epsilon,
+            delta,
+            adjacency=adjacency,
+            options=choices,
+            count_share=count_share,
+            top=top,
+            seed=seed,
+            on_step=on_step,
         )
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report

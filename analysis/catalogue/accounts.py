@@ -8,6 +8,7 @@ from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.registry import AccountReport, AccountSubject, Option, Values, check_pairs, check_values, usual_adjacency
 from ...design.contracts.task import Budget
+from ...progress import OnStep, silent
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
@@ -89,6 +90,7 @@ def account(
     rounds: int = 1,
     adjacency: str | None = None,
     sampling: Sampling | None = None,
+    on_step: OnStep = silent,
     **parameters: Any,
 ) -> AccountReport:
     """Return the privacy loss of a mechanism, table or noise after all rounds, by every account.
@@ -105,6 +107,8 @@ def account(
         Adjacency; None for the only adjacency, the sampling's adjacency, or the usual adjacency.
     sampling : PoissonSampling, FixedSizeSampling or None
         Secret choice of the clients of a round.
+    on_step : callable
+        ``on_step(done, total, text)``, called before each account and at the end.
     **parameters
         Parameters that `quietbits mechanisms NAME` lists.
 
@@ -124,7 +128,8 @@ def account(
     """
     check_listed("mechanism", name, accounted_names(), "quietbits account --help")
     failure = 0.0 if delta is None else check_delta(delta)
-    report = account_subject(name, parameters, failure, adjacency, sampling).report(failure, rounds, sampling)
+    subject = account_subject(name, parameters, failure, adjacency, sampling)
+    report = AccountReport(subject, subject.privacy.report(failure, subject.adjacency, rounds, sampling, on_step=on_step))
     if name in REGISTRY and not REGISTRY[name].private:
         return report
     if delta is None and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):

@@ -16,6 +16,7 @@ from ...design.contracts.mechanism import FrequencyEstimate, FrequencyMechanism
 from ...design.contracts.registry import Values
 from ...design.contracts.task import Task
 from ...errors import InfeasibleError
+from ...progress import OnStep, silent
 from ..catalogue.central_reference import central_squared_error
 from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
@@ -25,6 +26,8 @@ from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
+# Number of reported steps of a study: the round, the comparison with true frequencies, and the bounds.
+STEPS = 3
 # Number of buckets of a hashed domain, which measures the cost of an unknown list of items.
 UNKNOWN_BUCKETS = 2**20
 
@@ -166,6 +169,7 @@ def study_frequencies(
     count_share: float | None = None,
     top: int = 20,
     seed: int = 0,
+    on_step: OnStep = silent,
 ) -> FrequencyStudy:
     """Let the clients of a column report their items, and estimate all frequencies.
 
@@ -188,6 +192,8 @@ def study_frequencies(
         Number of listed items.
     seed : int
         Root seed of the experiment; a release calls the mechanism's `encode` with `secure_words`.
+    on_step : callable
+        ``on_step(done, total, text)``, called before each of the steps and at the end.
 
     Raises
     ------
@@ -202,18 +208,22 @@ def study_frequencies(
     domain = Categories(column.categories)
     task = Task(domain, clients, epsilon, delta, adjacency or entry.adjacencies[0])
     top = check_integer("top", top, low=1, high=MOST_SHOWN)
+    on_step(0, STEPS, f"running {mechanism} on {clients} clients")
     estimated = (
         _one_round(column, task, mechanism, options, seed)
         if count_share is None
         else _two_rounds(column, task, mechanism, options, count_share, seed)
     )
+    on_step(1, STEPS, "comparing estimates with the true frequencies")
     built, guarantee = estimated.mechanism, estimated.guarantee
     true, decoded = domain.total(column.items) / clients, estimated.estimate.decoded
     estimate, errors = estimated.estimate.frequencies, estimated.estimate.standard_errors
     exceeds = estimated.estimate.exceeds_noise()
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
     asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
-    return FrequencyStudy(
+    unknown_domain_ratio = _unknown_domain(column, mechanism, task, options, float(np.median(errors)))
+    on_step(2, STEPS, "computing bounds")
+    study = FrequencyStudy(
         column=column,
         mechanism=mechanism,
         title=entry.title,
@@ -236,9 +246,11 @@ def study_frequencies(
         zero_squared_error=float(np.sum((true - domain.middle) ** 2)),
         central_squared_error=central_squared_error(domain, clients, replace(asked, trust_model="central")),
         lower_bound=entry.lower_bound(task),
-        unknown_domain_ratio=_unknown_domain(column, mechanism, task, options, float(np.median(errors))),
+        unknown_domain_ratio=unknown_domain_ratio,
         count=estimated.count,
     )
+    on_step(STEPS, STEPS, "done")
+    return study
 
 
 @dataclass(frozen=True, eq=False)

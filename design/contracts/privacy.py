@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
+from ...progress import OnStep, silent
 from ...shown import BLUE, GREY, Shown
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.accounting.sampling import Sampling, likely_participations, sampled_share
@@ -332,7 +333,15 @@ class Privacy:
         check_choice("account", name, [account.name for account in self.accounts])
         return next(account for account in self.accounts if account.name == name)
 
-    def report(self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None) -> PrivacyReport:
+    def report(
+        self,
+        delta: float,
+        adjacency: str | None = None,
+        rounds: int = 1,
+        sampling: Sampling | None = None,
+        *,
+        on_step: OnStep = silent,
+    ) -> PrivacyReport:
         """Return the report of all accounts.
 
         Parameters
@@ -345,13 +354,15 @@ class Privacy:
             Number of rounds in which the same client takes part, at least 1.
         sampling : PoissonSampling, FixedSizeSampling or None
             Sampling of the clients of a round, in secret.
+        on_step : callable
+            ``on_step(done, total, text)``, called before each account and at the end.
 
         Raises
         ------
         ValueError
             If an argument is out of range, the mechanism has no account for the adjacency, or sampling does not amplify the guarantee.
         """
-        return self._report(delta, adjacency, rounds, sampling, self.accounts)
+        return self._report(delta, adjacency, rounds, sampling, self.accounts, on_step)
 
     def epsilon(
         self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None, account: str | None = None
@@ -369,7 +380,13 @@ class Privacy:
         return tuple(candidate for candidate in self.accounts if candidate.is_guarantee and candidate.adjacency == usual)
 
     def _report(
-        self, delta: float, adjacency: str | None, rounds: int, sampling: Sampling | None, asked: tuple[Account, ...]
+        self,
+        delta: float,
+        adjacency: str | None,
+        rounds: int,
+        sampling: Sampling | None,
+        asked: tuple[Account, ...],
+        on_step: OnStep = silent,
     ) -> PrivacyReport:
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
         delta = check_real("delta", delta, low=0.0, high=1 - 1e-16)
@@ -381,11 +398,13 @@ class Privacy:
                 "does not amplify the guarantee"
             )
 
-        def answer(account: Account) -> AccountedEpsilon:
+        def answer(done: int, account: Account) -> AccountedEpsilon:
+            on_step(done, len(asked), f"account {account.name}")
             bound = _or_nothing(account.bound, delta, rounds, sampling)
             return AccountedEpsilon(account.name, account.adjacency, account.proven, account.assumes, bound)
 
-        answers = tuple(answer(account) for account in asked)
+        answers = tuple(answer(done, account) for done, account in enumerate(asked))
+        on_step(len(asked), len(asked), "done")
         return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers, self.allow_real_numbers)
 
     def guarantee(self, delta: float, adjacency: str | None = None) -> Guarantee:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ...arguments import check_choice, check_integer, check_interval
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
+from ...progress import OnStep, silent
 from ...solvers.bounds.letter_clauses import TableVariance
 from ...solvers.bounds.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
@@ -51,6 +52,7 @@ def design_mvu(
     seed: int = 0,
     starts: int | None = None,
     workers: int = 1,
+    on_step: OnStep = silent,
 ) -> LookupTable:
     """Design the unbiased private table of least variance, with its certificate.
 
@@ -82,6 +84,9 @@ def design_mvu(
         Number of random starts; None for the solver's default.
     workers : int
         Number of threads that descend at the same time; the table does not depend on their number.
+    on_step : callable
+        ``on_step(done, total, text)``, called before each round of the staircase solver's search for letters; the total is the largest
+        number of rounds. Tables without a search, and the other solvers, report no steps.
 
     Returns
     -------
@@ -124,7 +129,7 @@ def design_mvu(
     input_weights = _input_weights(chosen, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
-        made = choose_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
+        made = choose_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers, on_step=on_step)
     else:
         # The import is local because cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
+from ...progress import OnStep, silent
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.ray_pricing import DualValues
 from ..bounds.staircase import LEAST_SPREAD, StaircaseBound, solve_staircase, staircase_bound
@@ -92,6 +93,7 @@ def choose_design(
     bounded: bool = True,
     effort: Effort = "full",
     start: SearchedTable | None = None,
+    on_step: OnStep = silent,
 ) -> StaircaseDesign:
     """Search for the best table by the method that suits its size and its privacy.
 
@@ -115,6 +117,8 @@ def choose_design(
         Effort of the search, as in `solve_letters`.
     start : SearchedTable or None
         Design at a similar constraint: the search descends from its letters instead of starting anew.
+    on_step : callable
+        Progress of the search for letters, as in `solve_letters`.
 
     Raises
     ------
@@ -122,7 +126,7 @@ def choose_design(
         If the search ends without a table.
     """
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
-    search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort}
+    search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort, "on_step": on_step}
     # If inputs can hardly be distinguished, two letters lose about as little as the bound does there (a relative loss of about the spread).
     tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
     if bits_out > bits_in and not tiny_spread:

@@ -46,6 +46,18 @@ def test_columns_of_every_format_hold_the_same_items(tmp_path: Path, suffix: str
     assert [column.names[item] for item in column.items.tolist()] == WORDS
 
 
+def test_a_study_reports_each_step(words: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    study_frequencies(
+        load_items(words, None),
+        "sketched-discrete-gaussian-frequencies",
+        1.0,
+        1e-5,
+        on_step=lambda done, total, _: steps.append((done, total)),
+    )
+    assert steps == [(done, 3) for done in range(4)]
+
+
 def test_numbers_and_dates_are_items_too(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     pd.DataFrame({"year": [1999, 2001, 1999]}).to_parquet(path)

@@ -51,6 +51,13 @@ def test_the_least_of_the_proven_accounts_for_the_adjacency_is_the_guarantee() -
     assert PRIVACY.adjacencies == ("replace-one", "add-or-remove-one")
 
 
+def test_a_step_is_reported_before_each_account_and_at_the_end() -> None:
+    steps: list[tuple[int, int, str]] = []
+    PRIVACY.report(0.1, on_step=lambda *step: steps.append(step))
+    names = [account.name for account in PRIVACY.accounts]
+    assert steps == [*((done, 6, f"account {name}") for done, name in enumerate(names)), (6, 6, "done")]
+
+
 def test_what_is_not_proven_or_assumes_something_is_shown_and_never_taken() -> None:
     report = PRIVACY.report(1e-5)
     assert [report.epsilon_by(name) for name in (None, "theorem", "hopeful")] == [1.0, 0.1, 0.2]

@@ -89,7 +89,7 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     ),
     "sketched-skellam": (
         [*SKETCHED, "--rounds", "10", "--slack", "4"],
-        {"local_variance": "local-variance", "granularity": "granularity", **{name: name.replace("_", "-") for name in ("padded_dimension", "sketch_clip")}},
+        {name: name.replace("_", "-") for name in ("local_variance", "granularity", "padded_dimension", "sketch_clip")},
         ["--clients", "1000"],
     ),
     "sparse-discrete-gaussian": (

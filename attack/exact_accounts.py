@@ -124,7 +124,7 @@ def subsampled_gaussian(noise: float, levels: int, share: float, clip: float, an
         below = np.diff(stats.norm.cdf(edges, shift, deviation), prepend=0.0, append=1.0)
         above = -np.diff(stats.norm.sf(edges, shift, deviation), prepend=1.0, append=0.0)
         # Differences of numbers near 1 would lose the upper tail.
-        return np.where(np.append(edges, np.inf) > shift, above, below)
+        return np.asarray(np.where(np.append(edges, np.inf) > shift, above, below))
 
     # Levels are counted in shares of the largest level.
     parts = list[Pair]()

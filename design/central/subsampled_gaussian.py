@@ -164,7 +164,7 @@ class SubsampledGaussianMechanism(CentralNoise):
     @property
     def variance_bound(self) -> float:
         """Upper bound on the variance of sampling and rounding, and of a client's share of the noise, over the ball."""
-        return self._sampled(self.ball.clip_norm**2, float(self._rounding_variance(None))) + self.granularity**2 * self._share
+        return float(self._sampled(self.ball.clip_norm**2, self._rounding_variance(None))) + self.granularity**2 * self._share
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of sampling and rounding each vector, with a client's share of the noise.

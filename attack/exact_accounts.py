@@ -3,13 +3,13 @@
 import functools
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import signal, stats
 
 from ..analysis.catalogue.accounts import account
 from ..arrays import FloatArray
@@ -180,6 +180,38 @@ def shuffled_bits(clients: int, epsilon: float, others: float) -> tuple[Pair, di
     return pair, {"clients": clients, "categories": 2, "epsilon": epsilon}
 
 
+def mixed_shares(clients: int, messages: int, width: int, steps: int, scale: float, others: int) -> tuple[Pair, dict[str, Any]]:
+    """Return the numbers of mixed shares of each value, with discrete Laplace noise; the first client is at either end."""
+    modulus = 2**width
+    counts = np.arange(math.ceil(38 * scale) + 40)
+    part = stats.nbinom.pmf(counts, 1 / clients, -math.expm1(-1 / scale))
+    noise = np.convolve(part, part[::-1])
+    wrapped = np.bincount((np.arange(len(noise)) - len(counts) + 1) % modulus, weights=noise, minlength=modulus)
+    numbers = np.array(list(_histograms(messages, modulus)))
+    values = numbers @ np.arange(modulus) % modulus
+    chances = np.array([math.factorial(messages) / math.prod(map(math.factorial, row)) for row in numbers.tolist()])
+
+    def shares(step: int) -> FloatArray:
+        law = np.zeros((messages + 1,) * (modulus - 1))
+        # The numbers of all values but the last determine that of the last.
+        law[tuple(numbers[:, :-1].T)] = chances * wrapped[(values - step) % modulus] / modulus ** (messages - 1)
+        return law
+
+    rest = [shares(others)] * (clients - 1)
+    whole = [functools.reduce(functools.partial(signal.convolve, method="direct"), [shares(place), *rest]) for place in (-steps, steps)]
+    first, second = (law.ravel() for law in whole)
+    numbers_of = {"clients": clients, "bits": messages * width, "messages": messages, "scale": scale}
+    return Pair(first, second), numbers_of | {"dimension": 1, "norm": "1", "clip": 1.0, "steps": steps}
+
+
+def _histograms(total: int, kinds: int) -> Iterator[tuple[int, ...]]:
+    if kinds == 1:
+        yield (total,)
+        return
+    for count in range(total + 1):
+        yield from ((count, *rest) for rest in _histograms(total - count, kinds - 1))
+
+
 LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "binomial": binomial,
     "distributed-discrete-gaussian": discrete_gaussian,
@@ -192,7 +224,16 @@ LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "cpsgd": cpsgd,
     "poisson-binomial": poisson_binomial,
     "shuffled-frequency-randomised-response": shuffled_bits,
+    "split-and-mix": mixed_shares,
 }
+# Laws of clients that remain, of a larger number that was planned.
+PLANNED = (
+    "distributed-discrete-gaussian",
+    "distributed-skellam",
+    "cpsgd",
+    "poisson-binomial",
+    "shuffled-frequency-randomised-response",
+)
 
 
 def draw(rng: random.Random) -> Arguments:
@@ -233,10 +274,18 @@ def draw(rng: random.Random) -> Arguments:
         "cpsgd": {"clients": clients, "trials": int(10 ** rng.uniform(0, 2)), "probability": chance, "levels": rng.randint(2, 4)},
         "poisson-binomial": {"clients": clients, "trials": rng.randint(1, 8), "theta": rng.uniform(0.001, 0.499), "others": others},
         "shuffled-frequency-randomised-response": {"clients": rng.randint(2, 80), "epsilon": noise, "others": abs(others)},
+        "split-and-mix": {
+            "clients": min(clients, 4),
+            "messages": rng.randint(2, 24 if (width := rng.randint(1, 2)) == 1 else 6),
+            "width": width,
+            "steps": rng.randint(1, 4),
+            "scale": min(noise, 3.0),
+            "others": rng.randint(-4, 4),
+        },
     }
     if name == "binomial" and law[name]["trials"] < 20:
         law[name]["dimension"] = rng.randint(1, 2)
-    if name in ("cpsgd", "poisson-binomial", "shuffled-frequency-randomised-response"):
+    if name in ("cpsgd", "poisson-binomial", "shuffled-frequency-randomised-response", "split-and-mix"):
         adjacency = "replace-one"
     if name == "subsampled-gaussian":
         adjacency = "add-or-remove-one"
@@ -252,6 +301,7 @@ def draw(rng: random.Random) -> Arguments:
         "rounds": rounds,
         "delta": 10 ** rng.uniform(-9, -0.5),
         "sampling": sampled,
+        "dropped": rng.choice((0, 0, rng.randint(1, 5))) if name in PLANNED else 0,
     }
 
 
@@ -263,9 +313,12 @@ def check(
     delta: float,
     adjacency: str,
     sampling: list[float] | None,
+    dropped: int = 0,
 ) -> None:
-    """Compare every guaranteed account with the exact delta at its epsilon."""
+    """Compare every guaranteed account with the exact delta at its epsilon; some further clients may have dropped out."""
     pair, parameters = LAWS[name](**law)
+    if dropped:
+        parameters |= {"survivors": parameters["clients"], "clients": parameters["clients"] + dropped}
     if sampling is not None:
         # All other clients hold the client's data at one neighbour, so that a replacement of the client adds the same data.
         pair = pair.sampled(sampling[0] if len(sampling) == 1 else sampling[1] / sampling[0])

@@ -10,13 +10,15 @@ from ..analysis.catalogue.accounts import account_options, account_subject
 from ..analysis.catalogue.registry import REGISTRY, accounted_names
 from ..design.shuffled.shuffled_privacy import CLONES
 from .cases import Arguments, Attack, Refused, refusal
-from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
+from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, draw_value, load_accounts, placed, sampling_of
 
 # Roots, grids of losses and compositions may err by this share and this amount, as in the conformance tests.
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 # A larger HIDING parameter reveals less, and a larger REVEALING parameter reveals more.
 HIDING = ("noise_multiplier", "variance", "scale", "local_sigma", "local_variance", "clients")
-REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio", "survivors")
+REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
+# More survivors hide more, but divide discrete Laplace noise into smaller shares.
+SURVIVORS, SHARING = "survivors", "distributed-discrete-laplace"
 # Accounts that state a published figure for one round.
 PUBLISHED = (CLONES,)
 # More trials mean more noise in these mechanisms; a Poisson-binomial's trials are its messages.
@@ -28,14 +30,19 @@ def draw(rng: random.Random) -> Arguments:
     name = rng.choice([name for name in accounted_names() if name not in REGISTRY or REGISTRY[name].private])
     adjacency = draw_adjacency(rng, name)
     parameters = draw_parameters(rng, account_options(name))
+    survivors = next((option for option in account_options(name) if option.name == SURVIVORS), None)
+    if survivors is not None and rng.random() < 0.5:
+        parameters[SURVIVORS] = draw_value(rng, survivors)
     hiding = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
+    hiding = (*hiding, SURVIVORS) if name != SHARING else hiding
+    revealing = (*REVEALING, SURVIVORS) if name == SHARING else REVEALING
     question: dict[str, Any] = {
         "parameters": parameters,
         "rounds": rng.choice((1, 1, 2, int(10 ** rng.uniform(0, 4)))),
         "delta": 10 ** rng.uniform(-10, -1),
         "sampling": draw_sampling(rng, name, adjacency),
     }
-    changes = ["rounds", "delta", *(parameter for parameter in parameters if parameter in (*hiding, *REVEALING))]
+    changes = ["rounds", "delta", *(parameter for parameter in parameters if parameter in (*hiding, *revealing))]
     changed = rng.choice(changes + (["sampling"] * 2 if question["sampling"] is not None else []))
     factor = rng.choice((1 + 1e-6, 1.001, 1.1, 2.0, 10.0))
     harder: dict[str, Any] = dict(question)

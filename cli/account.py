@@ -46,6 +46,9 @@ SAID: Mapping[str, str] = MappingProxyType(
     }
 )
 DesignOutput = Annotated[Path | None, typer.Option(help="Write the designed table, or the JSON object, here; - is standard output.")]
+Dropout = Annotated[
+    float, typer.Option(help="Share of the clients that may drop out: the target is kept with the noise of the others alone.")
+]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 PureDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, from 0 to below 1.")]
 Method = Annotated[
@@ -279,10 +282,12 @@ def _has(name: str) -> bool:
 
 
 def _calibrate_subcommand(name: str) -> Any:
-    from ..analysis.catalogue.accounts import calibration_options, keeps_pure_budgets
+    from ..analysis.catalogue.accounts import calibration_options, keeps_pure_budgets, plans_dropouts
 
     delta = (PureDelta, 0.0) if keeps_pure_budgets(name) else (TargetDelta, REQUIRED)
     budget: Fixed = {"epsilon": (Epsilon, REQUIRED), "delta": delta, "rounds": (Rounds, 1), "method": (Method, None)}
+    if plans_dropouts(name):
+        budget["dropout"] = (Dropout, 0.0)
     outputs: Fixed = {"json": (Json, False), "output": (DesignOutput, None)}
     return _command(name, calibration_options(name), _calibrate, budget, outputs, help_of(name, "calibrate"))
 
@@ -314,6 +319,7 @@ def _calibrate(name: str, parameters: dict[str, Any], values: dict[str, Any]) ->
             adjacency=values["adjacency"],
             sampling=sampling,
             method=values["method"],
+            dropout=values.get("dropout", 0.0),
             **parameters,
         )
     table = calibration.report.subject.table

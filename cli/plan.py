@@ -11,7 +11,7 @@ from ..files import STANDARD_OUTPUT
 from ..shown import in_figures
 from .console import check_outputs, console, in_lines, progress_bar, say, warn
 from .options import Epsilon, Json, Seed, Workers, complete_adjacency
-from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
+from .task import Categories, Clients, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +53,7 @@ def plan_command(
     message_bits: Annotated[float | None, typer.Option(help="Largest number of bits of a whole message, instead of --bits.")] = None,
     trust: Annotated[str | None, typer.Option(help="local, shuffled, secure-sum or central: that trust model alone.")] = None,
     rounds: Rounds = 1,
+    dropout: Dropout = 0.0,
     tolerance: Annotated[
         float, typer.Option(help="Excess over the least squared error that a recommended mechanism may have for a shorter message.")
     ] = 0.02,
@@ -98,7 +99,7 @@ def plan_command(
     if output is not None and output.suffix == ".parquet":
         require("pyarrow", "the format parquet")
     held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
-    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits, message_bits=message_bits)
+    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits, message_bits=message_bits, dropout=dropout)
     registered = {choice.name: choice for entry in REGISTRY.values() for choice in entry.options}
     options = typed_options("the registry", tuple(registered.values()), option or [])
     with progress_bar("building the first mechanisms") as on_step:
@@ -224,12 +225,14 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
 
     Notes state the guarantees, the mechanisms that the table leaves out, and the reasons of bounds.
     """
-    from ..analysis.planner.words import guarantees_in_words
+    from ..analysis.planner.words import drop_outs_in_words, guarantees_in_words
 
     recommended = ["* Recommended."] if any(row.recommended for row in shown) else []
     others = any(row.on_frontier and not row.recommended for row in shown)
     frontier = ["+ No other releasable mechanism has a message and an error as small."] if others else []
     yield " ".join([*recommended, *frontier, guarantees_in_words(plan, model)])
+    if (left := drop_outs_in_words(plan, shown)) is not None:
+        yield left
     folded = [planned for planned in plan.of(model) if planned not in shown]
     for kind, on_real_numbers in (("No shorter and no better than another mechanism", False), ("References on real numbers", True)):
         if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:

@@ -24,6 +24,10 @@ Clip = Annotated[float | None, typer.Option(help="Norm that vectors are clipped 
 Interval = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Public interval of numbers; 0 1 by default.")]
 Delta = Annotated[float, typer.Option(help="Failure probability of all rounds together; 0 for pure privacy.")]
 Rounds = Annotated[int, typer.Option(help="Rounds that share the budget; errors are of one of them.")]
+Dropout = Annotated[
+    float,
+    typer.Option(help="Share of the clients that may drop out: secure sums and shuffled mechanisms keep the budget with the others alone."),
+]
 UNUSED = Annotated[float, typer.Option(help="Without effect: the mechanism keeps no budget.")]
 TASK: dict[str, tuple[Any, Any]] = {
     "clients": (Clients, REQUIRED),
@@ -35,6 +39,7 @@ TASK: dict[str, tuple[Any, Any]] = {
     "epsilon": (Epsilon, REQUIRED),
     "delta": (Delta, 0.0),
     "rounds": (Rounds, 1),
+    "dropout": (Dropout, 0.0),
     "adjacency": (Adjacency, None),
 }
 # Kind of domain that each option describes, by the domain's class name.
@@ -106,6 +111,7 @@ def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
         values["delta"],
         usual_adjacency(values["adjacency"], None, entry.adjacencies),
         rounds=values["rounds"],
+        dropout=values["dropout"],
     )
     chosen = {name: value for name, value in given(entry.options, values).items() if value is not None}
     return task, entry.mechanism_for(task, chosen)

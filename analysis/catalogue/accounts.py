@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
+from ...design.contracts.guarantee import JOINT_MODELS
 from ...design.contracts.registry import AccountReport, AccountSubject, Option, Values, check_pairs, check_values, usual_adjacency
 from ...design.contracts.task import Budget
 from ...progress import OnStep, silent
@@ -166,6 +167,11 @@ def calibrates(name: str) -> bool:
     return NOISE[name].solve is not None if name in NOISE else name in REGISTRY and REGISTRY[name].private
 
 
+def plans_dropouts(name: str) -> bool:
+    """Return whether the mechanism's guarantee depends on the number of clients, so that `calibrate` takes a dropout."""
+    return name in REGISTRY and REGISTRY[name].trust_model in JOINT_MODELS
+
+
 def keeps_pure_budgets(name: str) -> bool:
     """Return whether `calibrate` keeps a budget whose delta is 0."""
     if name in NOISE:
@@ -182,6 +188,7 @@ def calibrate(
     adjacency: str | None = None,
     sampling: Sampling | None = None,
     method: str | None = None,
+    dropout: float = 0.0,
     **given: Any,
 ) -> Calibration:
     """Return parameters with which all rounds keep to (epsilon, delta), rounded toward privacy.
@@ -196,6 +203,8 @@ def calibrate(
         Failure probability of all rounds together, above 0 and below 1; 0, or None, for mechanisms with a pure guarantee.
     method : str or None
         Name of the account that must keep the budget; None for the smallest proven epsilon.
+    dropout : float
+        Largest share of the clients that may drop out (`Budget`); 0 for mechanisms whose guarantee does not depend on their number.
     **given
         Fixed parameters, such as ``clients``.
 
@@ -224,7 +233,9 @@ def calibrate(
     values = check_values(name, calibration_options(name), given)
     check_pairs(calibration_options(name), {**values, **_numbers(sampling)})
     neighbours = _usual_adjacency(name, values, sampling, method) if adjacency is None else adjacency
-    budget = Budget(epsilon, delta, neighbours, rounds, sampling, method)
+    budget = Budget(epsilon, delta, neighbours, rounds, sampling, method, dropout)
+    if dropout and not plans_dropouts(name):
+        raise ValueError(f"dropout must be 0 for {name}, whose guarantee does not depend on the number of clients, got {dropout}")
     if name in NOISE:
         noise = NOISE[name]
         assert noise.solve is not None  # noqa: S101 - what `calibrates` says

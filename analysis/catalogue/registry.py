@@ -75,6 +75,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-mvu",
         "shuffled-randomised-response",
         "shuffled-frequency-randomised-response",
+        "split-and-mix",
     ),
 }
 # Entries with which others are compared.

@@ -31,11 +31,7 @@ from ...design.secure_sum.shared_noise import (
     discrete_gaussian_of_noise,
 )
 from ...design.transforms.rotation import rotated_dimension
-from ...errors import InfeasibleError
-from ...solvers.divergences.discrete_gaussian_divergence import (
-    MOST_BITS,
-    MOST_CLIENTS,
-)
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from .lower_bounds import central_lower_bound, frequency_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
@@ -54,9 +50,6 @@ BITS = Option(
     budget="coordinate",
 )
 LAPLACE_BITS = replace(BITS, help="Bits of a coordinate; by default the fewest whose rounding adds at most 1 % to the error.", default=None)
-SURVIVORS = Option(
-    "survivors", int, "Clients that suffice for the guarantee, if others drop out; all by default.", None, 1, MOST_CLIENTS, "clients"
-)
 CPSGD_BITS = replace(BITS, help="Bits of a coordinate of the sum; by default the fewest within 1 % of the least error.", default=None)
 DEVIATIONS = Option(
     "deviations",
@@ -104,7 +97,8 @@ def _rounded(
         else:
             calibrated = calibrate(task.clients, padded, ball.clip_norm, bits, budget, options["deviations"])
         fitting = (ball, task.clients, bits, calibrated["granularity"], calibrated[noise])
-        return mechanism(*fitting, task.delta, options["rotation_seed"], rotation, task.adjacency)
+        survivors = budget.stated_survivors(task.clients)
+        return mechanism(*fitting, task.delta, options["rotation_seed"], rotation, task.adjacency, survivors)
 
     return build
 
@@ -129,7 +123,8 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
     )
 
 
-def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
+def build_discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
+    """Return the distributed discrete Laplace mechanism for a task."""
     name, domain = "distributed-discrete-laplace", task.domain
     match domain:
         case Categories():
@@ -138,9 +133,7 @@ def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
             ball = NormBall(1, 1.0, (domain.high - domain.low) / 2)
         case _:
             ball = task.ball(name, (1.0,))
-    survivors = options["survivors"]
-    if survivors is not None and survivors > task.clients:
-        raise InfeasibleError(f"survivors must be at most the clients, {task.clients}, got {survivors}")
+    survivors = task.budget.stated_survivors(task.clients)
 
     def build(epsilon: float) -> DistributedDiscreteLaplaceMechanism:
         return calibrate_distributed_discrete_laplace(
@@ -156,6 +149,12 @@ def _discrete_laplace(task: Task, options: Values) -> SecureSumMechanism:
             return NumberSum(inner, (domain.low, domain.high))
         case _:
             return inner
+
+
+build_discrete_gaussian = _serve_numbers(
+    _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
+)
+"""Return the distributed discrete Gaussian mechanism for a task."""
 
 
 def _laplace_lower_bound(task: Task) -> float | None:
@@ -185,9 +184,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=_serve_numbers(
-            _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
-        ),
+        build=build_discrete_gaussian,
         mechanism=DistributedDiscreteGaussianMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -236,8 +233,8 @@ ENTRIES = (
         trust_model="secure-sum",
         adjacencies=("replace-one", "add-or-remove-one"),
         accounts=("pure", "rdp", "pld"),
-        options=(LAPLACE_BITS, SURVIVORS),
-        build=_discrete_laplace,
+        options=(LAPLACE_BITS,),
+        build=build_discrete_laplace,
         mechanism=DistributedDiscreteLaplaceMechanism,
         norms=(1.0,),
         lower_bound=_laplace_lower_bound,
@@ -251,7 +248,7 @@ ENTRIES = (
         ),
         use=(
             "Use it in a secure sum for a guarantee without delta: numbers, histograms, and vectors of the L1 ball. Over more than about "
-            "eight rounds Gaussian noise with a delta has less error. State the `survivors` if clients may drop out."
+            "eight rounds Gaussian noise with a delta has less error. State the task's `dropout` if clients may drop out."
         ),
     ),
     Entry(

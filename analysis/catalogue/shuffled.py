@@ -1,25 +1,38 @@
 """The registry's entries of the shuffled trust model, whose messages have no senders."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...design.contracts.domains import Categories, Interval
-from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall, parse_norm
+from ...design.contracts.options import made, options_of, values_of
+from ...design.contracts.registry import REQUIRED, AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
+from ...design.secure_sum.delegated_sum import DelegatedSum
+from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ...design.secure_sum.distributed_discrete_laplace import ROUNDING_SHARE, DistributedDiscreteLaplaceMechanism
 from ...design.shuffled.calibration import local_epsilon, shuffled_designed_table, shuffled_response_table
 from ...design.shuffled.shuffled_items import ShuffledRandomisedResponse
 from ...design.shuffled.shuffled_privacy import SHUFFLED_ACCOUNTS
 from ...design.shuffled.shuffled_table import ShuffledTableMechanism
+from ...design.shuffled.split_and_mix import LARGEST_EPSILON, SplitAndMix, mixing_delta
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import generalised_randomised_response
+from ...design.transforms.rotation import rotated_dimension
+from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS
 from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
+from ...solvers.divergences.shuffled_shares import MOST_MESSAGES, messages_for_distance
+from ...solvers.numerics.bisection import first_true
 from .local import REPLACE_ONE
-from .lower_bounds import frequency_lower_bound, unbiased_central_lower_bound
-from .shared_options import tried_bits
+from .lower_bounds import central_lower_bound, frequency_lower_bound, unbiased_central_lower_bound
+from .secure_sum import build_discrete_gaussian, build_discrete_laplace
+from .shared_options import ROTATION, ROTATION_SEED, tried_bits
 from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
 
 # Function of options, clients and a budget that returns a table within the budget.
@@ -31,6 +44,28 @@ CLIENTS = Option(
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
 # With one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
+
+SPLIT_BITS = Option(
+    "bits",
+    int,
+    "Bits of a coordinate in all messages together, padding included; by default the fewest whose rounding adds at most 1 % to the error.",
+    None,
+    2,
+    MOST_BITS * MOST_MESSAGES,
+    "bits",
+    budget="coordinate",
+)
+SUM_NOISE = Option(
+    "noise",
+    str,
+    "Noise of the sum: laplace for the L1 norm and items, gaussian for the L2 norm, either for numbers; by default laplace if possible.",
+    None,
+    choices=("laplace", "gaussian"),
+)
+# Share of delta for mixing where the sum needs a delta.
+MIXING_SHARE = 0.01
+# Bits of a coordinate of a sum with Gaussian noise in steps that are fine enough.
+WIDEST = 48
 
 
 def _account_table(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
@@ -62,7 +97,8 @@ def _table_entry(
 ) -> Entry:
     def build(task: Task, values: Values) -> Mechanism:
         table = table_for(values, task.clients, task.budget)
-        return ShuffledTableMechanism(table.with_interval(*task.interval(name)), task.clients, task.delta)
+        interval = task.interval(name)
+        return ShuffledTableMechanism(table.with_interval(*interval), task.clients, task.delta, task.budget.stated_survivors(task.clients))
 
     return Entry(
         name=name,
@@ -110,7 +146,7 @@ def _build_items(task: Task, _: Values) -> Mechanism:
     categories, clients = task.categories("shuffled-frequency-randomised-response"), task.clients
 
     def made(epsilon: float) -> ShuffledRandomisedResponse:
-        return ShuffledRandomisedResponse(epsilon, categories, clients, task.delta)
+        return ShuffledRandomisedResponse(epsilon, categories, clients, task.delta, task.budget.stated_survivors(clients))
 
     return made(local_epsilon(lambda epsilon: made(epsilon).privacy(), task.budget))
 
@@ -121,6 +157,130 @@ def _of_table(mechanism: ShuffledTableMechanism) -> Values:
 
 def _of_response(mechanism: ShuffledTableMechanism) -> Values:
     return {**_of_table(mechanism), "bits": mechanism.table.bits_in}
+
+
+def build_split_and_mix(task: Task, values: Values) -> Mechanism:
+    """Return the secure sum of least error for a task, in the fewest shares that keep the budget."""
+    name = "split-and-mix"
+    budget, domain, noise = task.budget_of(name), task.domain, values["noise"]
+    usual = "gaussian" if isinstance(domain, NormBall) and task.ball(name, (1.0, 2.0)).norm == 2 else "laplace"
+    if noise not in (None, usual) and not isinstance(domain, Interval):
+        raise InfeasibleError(f"noise must be {usual} for {domain}, got {noise}")
+    laplace = (noise or usual) == "laplace"
+    # A pure sum leaves all of delta to mixing.
+    pure = laplace and budget.rounds == 1 and budget.sampling is None and budget.method in (None, "pure")
+    mixing = budget.delta * (1.0 if pure else MIXING_SHARE)
+    coordinates = task.dimension if laplace else rotated_dimension(values["rotation"], task.dimension)
+    if budget.epsilon > LARGEST_EPSILON:
+        raise InfeasibleError(f"epsilon must be at most {LARGEST_EPSILON:g} for {name}, got {budget.epsilon:g}")
+    distance = min(1.0, mixing / mixing_delta(budget.epsilon, coordinates, budget.rounds))
+    sums = replace(task, delta=0.0 if pure else budget.delta - mixing, bits=None, message_bits=None)
+    rotation = {"rotation": values["rotation"], "rotation_seed": values["rotation_seed"]}
+
+    def messages(width: int) -> int:
+        return messages_for_distance(task.survivors, 2**width, distance)
+
+    def inner(width: int | None) -> SecureSumMechanism:
+        """Return the secure sum modulo 2**width, or by default in the fewest bits with little rounding."""
+        if laplace:
+            return _sum(build_discrete_laplace(sums, {"bits": width}))
+        if width is None:
+            most = inner(WIDEST).error().of_mean(task.clients) * (1 + ROUNDING_SHARE)
+            width = first_true(1, WIDEST, lambda width: _error_within(inner, width, most))
+        return _sum(build_discrete_gaussian(sums, {"bits": width, "deviations": None, **rotation}))
+
+    if values["bits"] is None:
+        built = inner(None)
+    else:
+        # Padding has its share of the bits.
+        allowed = values["bits"] * task.dimension // coordinates
+        chosen = first_true(1, MOST_BITS + 1, lambda width: width * messages(width) > allowed) - 1
+        if chosen == 0 or not _error_within(inner, chosen, math.inf):
+            fewest = first_true(chosen + 1, MOST_BITS, lambda width: _error_within(inner, width, math.inf))
+            needed = -(-fewest * messages(fewest) * coordinates // task.dimension)
+            raise InfeasibleError(f"bits must be at least {needed} in all messages of a coordinate, got {values['bits']}")
+        built = inner(chosen)
+    vectors = built.vector_mechanism
+    split = SplitAndMix(vectors, messages((vectors.modulus - 1).bit_length()), budget.delta)  # type: ignore[arg-type,attr-defined]
+    return replace(built, inner=split) if isinstance(built, DelegatedSum) else split  # type: ignore[type-var]
+
+
+def _error_within(inner: Callable[[int], SecureSumMechanism], width: int, most: float) -> bool:
+    """Return whether a sum modulo 2**width exists and has an error of at most a bound."""
+    try:
+        mechanism = inner(width)
+    except InfeasibleError as error:
+        if not str(error).startswith("bits must be"):
+            raise
+        return False
+    return mechanism.error().of_mean(mechanism.clients) <= most
+
+
+def _sum(mechanism: Mechanism) -> SecureSumMechanism:
+    assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101 - what the builders of secure sums return
+    return mechanism
+
+
+# Mechanisms of the sums, by the norm of their vectors.
+SUMS: Mapping[float, type[SecureSumMechanism]] = {1.0: DistributedDiscreteLaplaceMechanism, 2.0: DistributedDiscreteGaussianMechanism}
+MESSAGES = Option("messages", int, "Shares of each coordinate, in as many messages.", 8, 1, MOST_MESSAGES)
+
+
+def _split_parameters() -> tuple[Option, ...]:
+    """Return the parameters of both kinds of sums; those of one kind have no default."""
+    laplace, gaussian = ({option.name: option for option in options_of(kind)} for kind in SUMS.values())
+    shared = [replace(option, default="1") if option.name == "norm" else option for option in laplace.values() if option.name in gaussian]
+    alone = [
+        replace(option, default=None, help=f"{option.help.removesuffix('.')}, for the {norm} norm; none by default.")
+        for norm, options, others in (("L1", laplace, gaussian), ("L2", gaussian, laplace))
+        for option in options.values()
+        if option.name not in others
+    ]
+    together = replace(SPLIT_BITS, default=REQUIRED, help="Bits of a coordinate in all messages together, a multiple of their number.")
+    return (*(together if option.name == "bits" else option for option in shared), MESSAGES, *alone)
+
+
+def _account_split(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
+    norm = parse_norm(values["norm"])
+    if norm not in SUMS:
+        raise ValueError(f"norm must be 1 or 2 for split-and-mix, got {values['norm']}")
+    kind = SUMS[norm]
+    width, rest = divmod(values["bits"], values["messages"])
+    if rest or not 1 <= width <= MOST_BITS:
+        raise ValueError(f"bits must be a multiple of messages, at most {MOST_BITS} for each of {values['messages']}, got {values['bits']}")
+    given = {**values, "bits": width}
+    missing = [option.name for option in options_of(kind) if given.get(option.name) is None and option.required]
+    if missing:
+        raise ValueError(f"{missing[0]} must be given for split-and-mix with norm {norm:g}, got none")
+    neighbours = usual_adjacency(adjacency, None, REPLACE_ONE)
+    inner = made(kind, {**{name: value for name, value in given.items() if value is not None}, "adjacency": neighbours})
+    split = SplitAndMix(inner, values["messages"], values["delta"])
+    return AccountSubject(
+        f"Shares of {inner.clients} clients mixed, L{norm:g} norm",
+        split.privacy(),
+        neighbours,
+        split.bits_per_client,
+        {**split.facts()},
+        None,
+        split.ball,
+        inner.clients,
+    )
+
+
+def _of_split(mechanism: Mechanism) -> Values:
+    split = mechanism.vector_mechanism
+    assert isinstance(split, SplitAndMix)  # noqa: S101 - what the entry builds
+    return {**values_of(split.inner), "messages": split.messages, "bits": split.messages * (split.modulus - 1).bit_length()}
+
+
+def _split_candidates(task: Task) -> list[Values]:
+    return [{}, {"noise": "gaussian"}] if isinstance(task.domain, Interval) else [{}]
+
+
+def _split_lower_bound(task: Task) -> float | None:
+    if isinstance(task.domain, Categories):
+        return frequency_lower_bound(task, "central", unbiased=True)
+    return central_lower_bound(task)
 
 
 SHUFFLED_TABLE = Noise(
@@ -183,5 +343,32 @@ SHUFFLED_ITEMS = Entry(
     ),
     use=("Use it for frequencies of items where a shuffler, or a secure sum of counts, hides who sent which message."),
 )
-ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS)
+SPLIT_TITLE = "Random shares of a secure sum's message, mixed by a shuffler"
+SPLIT_AND_MIX = Entry(
+    name="split-and-mix",
+    title=SPLIT_TITLE,
+    paper="Balle, Bell, Gascón, Nissim 2020, Private summation in the multi-message shuffle model",
+    domains=(Interval, NormBall, Categories),
+    trust_model="shuffled",
+    adjacencies=REPLACE_ONE,
+    accounts=("pure", "rdp", "pld", "near-gaussian"),
+    options=(SPLIT_BITS, SUM_NOISE, ROTATION, ROTATION_SEED),
+    build=build_split_and_mix,
+    noise=Noise("split-and-mix", SPLIT_TITLE, _split_parameters(), _account_split, parameters_of=_of_split),
+    norms=(1.0, 2.0),
+    lower_bound=_split_lower_bound,
+    candidates=_split_candidates,
+    formula=(
+        r"Each of $n$ clients computes its message $y_i$ to a secure sum modulo $q$, with its share of the noise, and sends $m$ messages "
+        r"for each coordinate: uniformly random shares with $$s_{i1} + \dots + s_{im} \equiv y_i \pmod q.$$ The server sees the $nm$ "
+        r"shares of all clients in random order, and adds them up. They are within a distance $\eta$ of shares that show only the sum, and "
+        r"an $(\varepsilon, \delta)$ guarantee of $d$ coordinates of the sum becomes $(\varepsilon, \delta + (1 + e^\varepsilon) d "
+        r"\eta)$, where about $$\eta \approx \frac12 \sqrt{\frac{q\, n^2}{\binom{nm}{m}}}.$$"
+    ),
+    use=(
+        "Use it where a shuffler is available and secure aggregation is not: its error is that of a secure sum, in several messages for "
+        "each coordinate. All messages of a client must arrive, as the loss of a single message destroys the sum."
+    ),
+)
+ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS, SPLIT_AND_MIX)
 NOISES = (SHUFFLED_TABLE,)

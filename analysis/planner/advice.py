@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from ...arguments import MOST_CLIENTS, check_integer
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.task import LARGEST_TARGET, Task
 from ...progress import OnStep, notebook_progress, silent
 from ...shown import in_figures
 from ..catalogue.registry import REGISTRY
+from .drop_outs import epsilon_of_clients
 from .plan import MOST_WORKERS, in_processes, plan_mechanism, plan_task
 from .population import draw_sample, input_scale
 from .prediction import predict_error
@@ -121,18 +123,25 @@ def _reason(plan: Plan, planned: PlannedMechanism) -> str:
 def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
     """Return the conditions of a guarantee by a secure sum or a shuffler, in words."""
     task, mechanism = plan.task, planned.mechanism
-    if planned.trust_model == "shuffled":
-        return "It needs a shuffler that hides who sent which letter, and counts on the letters of all clients."
-    if planned.trust_model != "secure-sum" or mechanism is None:
+    if planned.survivors is None or mechanism is None:
         return None
-    text = "It needs a protocol that reveals only the sum: a single message hides little."
-    try:
-        remaining = mechanism.for_clients(max(1, math.floor((1 - DROPPED) * task.clients)))
-        epsilon = remaining.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).epsilon
-    except ValueError:
-        # Mechanisms for a fixed number of clients refuse other numbers.
+    if planned.trust_model == "shuffled" and isinstance(mechanism, SecureSumMechanism):
+        return "It needs a shuffler that hides which messages are of one client. If any message is lost, so is the sum."
+    if planned.trust_model == "shuffled":
+        text = "It needs a shuffler that hides who sent which letter."
+    else:
+        text = "It needs a protocol that reveals only the sum: a single message hides little."
+    if task.dropout:
+        error = planned.predicted_error_of_survivors
+        kept = f"Epsilon holds while {planned.survivors:,} of {task.clients:,} clients remain"
+        more = "" if error is None else f", with {comparison(error, planned.predicted_error or error)} squared error than with all"
+        beyond = "" if planned.epsilon_half is None else f" If half of these remain, epsilon is {in_figures(planned.epsilon_half)}."
+        return f"{text} {kept}{more}.{beyond}"
+    remaining = max(1, math.floor((1 - DROPPED) * task.clients))
+    epsilon = epsilon_of_clients(mechanism, task, remaining)
+    if epsilon is None:
         return f"{text} Every client must stay."
-    return f"{text} If {percentage(DROPPED)} of the clients drop out, epsilon is {in_figures(epsilon)}."
+    return f"{text} If {percentage(DROPPED)} of the clients drop out, epsilon is {in_figures(epsilon)}; a planned dropout prevents that."
 
 
 def _alternatives(plan: Plan, planned: PlannedMechanism) -> Iterator[str]:

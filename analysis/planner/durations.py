@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
@@ -59,7 +59,8 @@ def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechan
         messages, encoding = _timed(lambda: mechanism.encode(inputs[:number], words))
         aggregate, adding = _timed(lambda: mechanism.aggregate(messages))
         # Decoding may need all clients that the mechanism is made for; its duration does not depend on their messages.
-        clients = number if entry.trust_model == "shuffled" else mechanism.joint_clients or number
+        counted = entry.trust_model == "shuffled" and not isinstance(mechanism, SecureSumMechanism)
+        clients = number if counted else mechanism.joint_clients or number
         _, decoding = _timed(lambda: mechanism.decode(aggregate, clients))
     except (ValueError, ConvergenceError):
         return PredictedDuration()

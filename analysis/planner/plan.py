@@ -21,6 +21,7 @@ from ...progress import OnStep, notebook_progress
 from ..catalogue.registry import REGISTRY, entry_named
 from ..simulation.populations import SPARSE_POPULATIONS, check_inputs, usual_nonzero
 from .bound import proven_bound
+from .drop_outs import drop_outs
 from .durations import PredictedDuration, predict_duration
 from .population import PopulationSample, draw_sample, usual_population
 from .prediction import PredictedError, predict_error
@@ -312,6 +313,7 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design], most_error: 
     duration = PredictedDuration()
     if asked.timed:
         duration = predict_duration(entry, task, chosen.values, chosen.mechanism, asked.sample.inputs)
+    left = drop_outs(chosen.mechanism, entry.trust_model, task, asked.sample)
     # No command simulates sampled rounds.
     command = (
         None if task.sampling is not None else simulate_command(entry, task, chosen.values, asked.population, asked.seed, asked.nonzero)
@@ -337,6 +339,10 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design], most_error: 
         ratio_to_bound=None if bound.value is None else chosen.error.worst / bound.value,
         bound_reason=bound.reason,
         ratio_to_central=None if asked.central is None else chosen.error.of_population / asked.central,
+        survivors=left.survivors,
+        epsilon_one_fewer=left.epsilon_one_fewer,
+        epsilon_half=left.epsilon_half,
+        predicted_error_of_survivors=left.predicted_error,
         client_seconds=duration.client,
         server_seconds=duration.server,
         options=tuple(chosen.values.items()),
@@ -403,7 +409,8 @@ def _vectors_or_items(domain: NormBall | Categories) -> list[str]:
 
 def _budget_options(task: Task) -> list[str]:
     rounds = _option("rounds", task.rounds) if task.rounds > 1 else []
-    return [*_option("epsilon", task.epsilon), *_option("delta", task.delta), *_option("adjacency", task.adjacency), *rounds]
+    dropout = _option("dropout", task.dropout) if task.dropout else []
+    return [*_option("epsilon", task.epsilon), *_option("delta", task.delta), *_option("adjacency", task.adjacency), *rounds, *dropout]
 
 
 def _chosen_options(entry: Entry, values: Values) -> list[str]:

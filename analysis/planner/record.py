@@ -110,6 +110,12 @@ class PlannedMechanism:
         Reason for the absence of a bound.
     ratio_to_central : float or None
         Predicted error over the least of a trusted server.
+    survivors : int or None
+        Smallest number of clients with whose messages `epsilon` holds; None if it does not depend on the clients.
+    epsilon_one_fewer, epsilon_half : float or None
+        Epsilon if one client fewer than `survivors` remains, and if half of `survivors`, rounded up, remain.
+    predicted_error_of_survivors : float or None
+        Expected error of one round with the smallest number of clients of a task with drop-outs.
     client_seconds, server_seconds : float or None
         Predicted durations, as in `PredictedDuration`.
     options : tuple of (str, value)
@@ -154,6 +160,10 @@ class PlannedMechanism:
     ratio_to_bound: float | None = None
     bound_reason: str | None = None
     ratio_to_central: float | None = None
+    survivors: int | None = None
+    epsilon_one_fewer: float | None = None
+    epsilon_half: float | None = None
+    predicted_error_of_survivors: float | None = None
     client_seconds: float | None = None
     server_seconds: float | None = None
     options: tuple[tuple[str, Any], ...] = ()
@@ -491,6 +501,7 @@ def _task_columns(task: Task, population: str, nonzero: int | None) -> dict[str,
         "task_bits": task.bits,
         "task_message_bits": task.message_bits,
         "sampling": None if task.sampling is None else str(task.sampling),
+        "dropout": task.dropout,
     }
 
 

@@ -1,5 +1,7 @@
 """Numbers, comparisons, tasks and populations in words, for the texts of plans."""
 
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...design.contracts.domains import Categories, Interval
@@ -8,7 +10,7 @@ from ...shown import in_figures
 from .population import input_scale
 
 if TYPE_CHECKING:
-    from .record import Plan
+    from .record import Plan, PlannedMechanism
 
 # Ratio from which comparisons are in times; comparisons of smaller ratios are in per cent.
 TIMES = 1.5
@@ -125,6 +127,33 @@ def guarantees_in_words(plan: "Plan", trust_model: str) -> str:
     return f"Proven of {rounds}: epsilon at most {epsilon:.4g}, delta {' or '.join(f'{delta:g}' for delta in deltas)}."
 
 
+def drop_outs_in_words(plan: "Plan", shown: "Iterable[PlannedMechanism]") -> str | None:
+    """Return epsilon of joint mechanisms when more clients drop out than planned, or None without such mechanisms.
+
+    The two numbers of a mechanism are for one client fewer than the guarantee needs, and for half as many.
+    """
+    joint = [planned for planned in shown if planned.survivors is not None]
+    if not joint:
+        return None
+    numbers = [f"{planned.name} {_epsilon(planned.epsilon_one_fewer)}, {_epsilon(planned.epsilon_half)}" for planned in joint]
+    survivors = joint[0].survivors or 0
+    needed = f"all {survivors:,}" if survivors == plan.task.clients else f"at least {survivors:,} of {plan.task.clients:,}"
+    return f"The guarantee needs {needed} clients. Epsilon if one fewer remains, and if half of them do: {'; '.join(numbers)}."
+
+
+def _epsilon(value: float | None) -> str:
+    """Return an epsilon in five digits, rounded up; the last clients may not be missed."""
+    if value is None or not math.isfinite(value):
+        return "unknown" if value is None else "unbounded"
+    return f"{_above(value):g}"
+
+
+def _above(value: float) -> float:
+    """Return the least number of five digits that is at least a positive value."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 4) if value > 0 else 1.0
+    return math.ceil(value / unit) * unit
+
+
 def scale_in_words(task: Task) -> str:
     """Return the scale of relative errors in words (`input_scale`)."""
     match task.domain:
@@ -157,4 +186,5 @@ def task_in_words(task: Task) -> str:
     limits = ((task.bits, "a coordinate"), (task.message_bits if task.bits is None else None, "a message"))
     parts += [f"at most {bits:g} bit{'s' if bits != 1 else ''} {of}" for bits, of in limits if bits is not None]
     parts += [str(task.sampling)] if task.sampling is not None else []
+    parts += [f"up to {percentage(task.dropout)} of the clients may drop out"] if task.dropout else []
     return ", ".join([*parts, f"{task.adjacency} adjacency"])

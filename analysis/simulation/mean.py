@@ -97,7 +97,8 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_word
     mechanism : Mechanism
         The mechanism, for means.
     chunks : iterable of array_like, each of shape (clients of the chunk,) or (clients of the chunk, dimension)
-        The inputs, as `input_chunks` draws them; one chunk is held at a time. A secure sum needs the inputs of all of its clients.
+        The inputs, as `input_chunks` draws them; one chunk is held at a time. A secure sum needs the inputs of all of
+        its clients, or of as many as its guarantee needs.
     random_words : WordSource or numpy.random.Generator
         Source of the mechanism's randomness; not the source of the inputs.
     masked : bool
@@ -240,7 +241,7 @@ class _ModularServer(_Server):
             self.clients += len(messages)
 
     def aggregate_of(self, clients: int) -> NDArray[Any]:
-        if clients != self.sum.clients:
+        if clients != self.sum.clients and (self.session is not None or not self.sum.fewest_clients <= clients <= self.sum.clients):
             raise ValueError(self._other_clients(str(clients)))
         return self.total if self.session is None else self.session.unmask()
 

@@ -53,7 +53,8 @@ def repeat_mean(
     repetitions : int
         Number of rounds, from 1 to 10**6.
     clients : int or None
-        Number of clients; None only if the mechanism states it, as a secure sum does.
+        Number of clients; None only if the mechanism states it, as a secure sum does. A secure sum may have fewer clients, down to its
+        `fewest_clients`, as if the others dropped out.
     seed : int
         Root seed; a round's inputs and noise depend only on it and on the round's number.
     nonzero : int or None
@@ -78,9 +79,11 @@ def repeat_mean(
     repetitions = check_integer("repetitions", repetitions, low=1, high=MOST_REPETITIONS)
     modular = isinstance(mechanism, SecureSumMechanism)
     if isinstance(mechanism, SecureSumMechanism):
-        if clients not in (None, mechanism.clients):
-            raise ValueError(f"clients must be {mechanism.clients}, which the mechanism was made for, got {clients!r}")
-        clients = mechanism.clients
+        clients = mechanism.clients if clients is None else clients
+        fewest = mechanism.clients if masked else mechanism.fewest_clients
+        if not fewest <= clients <= mechanism.clients:
+            allowed = f"{mechanism.clients}" if fewest == mechanism.clients else f"from {fewest} to {mechanism.clients}"
+            raise ValueError(f"clients must be {allowed}, which the mechanism was made for, got {clients!r}")
     if clients is None:
         raise ValueError("clients must be given for a mechanism that is not made for a number of clients, got None")
     guarantee = mechanism.guarantee

@@ -63,6 +63,8 @@ class SweepSpec:
         Numbers of non-zero coordinates of the populations ``"sparse"`` and ``"sparse-mean"``; empty for their default.
     rounds : tuple of int
         Numbers of rounds that share the budget; the sweep simulates one of them.
+    dropout : tuple of float
+        Shares of the clients that may drop out (`Budget`); the sweep simulates all clients.
     repetitions : int
         Number of independent draws of inputs and of messages for each setting.
     seed : int
@@ -89,6 +91,7 @@ class SweepSpec:
     scale: tuple[float, ...] = (1.0,)
     nonzero: tuple[int, ...] = ()
     rounds: tuple[int, ...] = (1,)
+    dropout: tuple[float, ...] = (0.0,)
     repetitions: int = 10
     seed: int = 0
 
@@ -158,11 +161,11 @@ class SweepSpec:
 
     def _budgets(self) -> tuple[Sequence[Any], ...]:
         """Return the values that make up a problem."""
-        return self.clients, self._domains(), self.delta, self.epsilon, self.rounds
+        return self.clients, self._domains(), self.delta, self.epsilon, self.rounds, self.dropout
 
     def _problem(self, values: tuple[Any, ...]) -> Task:
-        clients, domain, delta, epsilon, rounds = values
-        return Task(domain, clients, epsilon, delta, self.adjacency, rounds)
+        clients, domain, delta, epsilon, rounds, dropout = values
+        return Task(domain, clients, epsilon, delta, self.adjacency, rounds, dropout=dropout)
 
     def _domains(self) -> Sequence[Domain]:
         if self.interval:

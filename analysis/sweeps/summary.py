@@ -8,7 +8,7 @@ from .budgets import with_flags
 
 # Columns that determine a problem, beside the mechanism, in the order in which tables show varying columns.
 SETTINGS = (
-    *("population", "nonzero", "scale", "clients", "dimension", "categories", "low", "high", "norm", "clip_norm", "rounds"),
+    *("population", "nonzero", "scale", "clients", "dimension", "categories", "low", "high", "norm", "clip_norm", "rounds", "dropout"),
     *("delta", "epsilon"),
 )
 # Columns that do not belong to a setting.

@@ -148,6 +148,8 @@ def _design_text(design: MeanDesign) -> str:
         record["adjacency"] = task.adjacency
     if task.rounds > 1:
         record["rounds"] = task.rounds
+    if task.dropout:
+        record["dropout"] = task.dropout
     if task.bits is not None:
         record["bits"] = task.bits
     if task.message_bits is not None:
@@ -267,6 +269,7 @@ class MeanTask:
         data = self.population if self.nonzero is None else f"{self.population} ({self.nonzero} non-zero)"
         scale = "" if self.scale == 1 else f" of scale {self.scale:g}"
         rounds = "" if task.rounds == 1 else f" over {task.rounds} rounds"
+        rounds += f", dropout {task.dropout:g}" if task.dropout else ""
         adjacency = "" if task.adjacency == "replace-one" else f", {task.adjacency}"
         match domain:
             case Interval():
@@ -323,6 +326,7 @@ class MeanTask:
             "delta": task.delta,
             "adjacency": task.adjacency,
             "rounds": task.rounds,
+            "dropout": task.dropout,
             "population": self.population,
             "nonzero": self.nonzero,
             "scale": self.scale,

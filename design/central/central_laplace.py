@@ -9,11 +9,11 @@ import numpy as np
 
 from ...arrays import FloatArray, IntegerArray
 from ...errors import InfeasibleError
-from ..contracts.discrete_laplace import RADII, discrete_laplace_privacy
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import Declared, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.discrete_laplace import LARGEST_SCALE, LEAST_SCALE, discrete_laplace_variance, sample_discrete_laplace
+from ..noise.discrete_laplace_privacy import RADII, discrete_laplace_privacy
 from ..noise.random_words import WordSource
 from ..transforms.l1_rounding import MOST_STEPS, largest_rounding_variance, rounded_within, rounding_variance
 from .central_noise import BALL, CLIENTS, ROUNDING_SHARE, STEPS, CentralNoise, fewest_steps

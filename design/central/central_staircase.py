@@ -10,10 +10,10 @@ import numpy as np
 from ...arrays import FloatArray, IntegerArray
 from ...errors import InfeasibleError
 from ..contracts.accounts import pure_privacy
-from ..contracts.discrete_laplace import RADII
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import parameter, parts
 from ..contracts.privacy import Privacy
+from ..noise.discrete_laplace_privacy import RADII
 from ..noise.random_words import WordSource
 from ..noise.staircase_noise import LARGEST_EPSILON, LEAST_EPSILON, best_width, sample_staircase, staircase_variance
 from ..transforms.l1_rounding import MOST_STEPS

@@ -16,8 +16,8 @@ from ...arrays import FloatArray, IntegerArray, WordArray
 from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_noise_multiplier
 from ...solvers.accounting.renyi_curve import RenyiCurve, check_delta
+from ...solvers.accounting.subsampled_coordinates import subsampled_coordinate_curve
 from ...solvers.divergences.discrete_gaussian_divergence import smoothed_sums
-from ...solvers.divergences.subsampled_coordinates import subsampled_coordinate_curve
 from ..contracts.accounts import renyi_account
 from ..contracts.calibration import calibrate_parameter
 from ..contracts.gaussian import LARGEST_MULTIPLIER

@@ -58,6 +58,11 @@ class Delegated(Mechanism):
         privacy: Privacy = self.inner.privacy()
         return privacy
 
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of `inner` for so many clients' messages."""
+        privacy: Privacy = self.inner.privacy_of(clients)
+        return privacy
+
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism with `inner` for another number of clients."""
         return replace(self, inner=self.inner.for_clients(clients))  # type: ignore[type-var]

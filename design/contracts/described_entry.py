@@ -1,10 +1,15 @@
 """Entries of the registry in words, for lists of mechanisms, terminals and notebooks."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ...shown import html_table
 from .domains import Interval
+from .mechanism import Mechanism
 from .norm_ball import NormBall
+from .options import Option, Values
+from .task import Task
 
 # Headings of `DescribedEntry.listed`.
 LISTED = ("name", "trust model", "clients hold", "adjacency", "what it does")
@@ -52,3 +57,21 @@ def _held(entry: Any, domain: type) -> str:
     if domain is not NormBall:
         return "numbers" if domain is Interval else "items"
     return "vectors" if entry.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"
+
+
+@dataclass(frozen=True, eq=False)
+class InPlaceOfBudget:
+    """A parameter, such as the noise, that trainings may state in place of a budget.
+
+    The account then says which budget the training keeps.
+
+    Attributes
+    ----------
+    option : Option
+        The parameter, None by default.
+    build : callable
+        Function that returns the mechanism for a value of the parameter; the task's epsilon and rounds have no effect.
+    """
+
+    option: Option
+    build: Callable[[Task, Values], Mechanism]

@@ -9,6 +9,8 @@ from ...errors import InfeasibleError
 ADJACENCIES = ("replace-one", "add-or-remove-one")
 # The trust models are in order, from no trusted party to a trusted server.
 TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
+# Trust models in which clients hide each other, so that the guarantee depends on their number.
+JOINT_MODELS = ("shuffled", "secure-sum")
 # Largest epsilon that is doubled for replace-one adjacency. A larger epsilon permits any mechanism at every delta above 1e-304.
 LARGEST_DOUBLED = 700.0
 

@@ -18,6 +18,7 @@ from ...shown import ShownFields
 from ...solvers.decoders.simplex_projection import project_onto_simplex
 from .domains import Categories, Domain, Interval
 from .guarantee import Guarantee
+from .joint_messages import JointMessages
 from .norm_ball import NormBall
 from .privacy import Privacy
 
@@ -230,11 +231,13 @@ class Mechanism(ShownFields, ABC):
 
     @property
     def joint_clients(self) -> int | None:
-        """Number of clients whose messages the server sees only as a sum or shuffled, or None.
-
-        The value is None if the server sees each message.
-        """
+        """Number of clients whose messages the server sees only together; None if it sees each message."""
         return None
+
+    @property
+    def fewest_clients(self) -> int:
+        """Smallest number of clients with whose messages the guarantee holds; 1 where clients do not hide each other."""
+        return 1
 
     def for_clients(self, clients: int) -> Self:  # noqa: ARG002
         """Return the mechanism for another number of clients, such as the remaining clients.
@@ -243,6 +246,10 @@ class Mechanism(ShownFields, ABC):
         less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` if messages depend on the number of clients.
         """
         return self
+
+    def privacy_of(self, clients: int) -> Privacy:  # noqa: ARG002
+        """Return the privacy of a round from which only so many clients' messages arrive."""
+        return self.privacy()
 
     def law(self, inputs: ArrayLike) -> MessageLaw:
         """Return bias and variance of each decoded message.
@@ -489,17 +496,15 @@ class VectorMechanism(Mechanism):
         return worst if inputs is None else replace(worst, shared=self.shared_variance(self.ball.clip(inputs).mean(axis=0)))
 
 
-class SecureSumMechanism(Mechanism):
+class SecureSumMechanism(JointMessages, Mechanism):
     """A mechanism whose server sees only the sum of all clients' messages modulo M.
 
     A mechanism derives from this class and, after it, from the class of its domain, such as `VectorMechanism`.
 
     A message is the return value of `noisy_steps`, modulo M. The sum of messages determines the sum of the whole numbers if this sum is in
     the range of M numbers that `recovered_steps` chooses from. Otherwise the sum wraps around, with a probability that `wrap_probability`
-    bounds. `clients` is the number of clients whose noise the guarantee rests on.
+    bounds.
     """
-
-    clients: int
 
     @property
     @abstractmethod
@@ -530,11 +535,6 @@ class SecureSumMechanism(Mechanism):
 
         The shape is (clients of the chunk, padded_dimension).
         """
-
-    @property
-    def joint_clients(self) -> int:
-        """The number of clients, as the server sees only the sum of their messages."""
-        return self.clients
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism itself, and refuse another number of clients.

@@ -14,6 +14,7 @@ from .accounts import pure_privacy
 from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
 from .described_entry import REAL_NUMBERS as REAL_NUMBERS
 from .described_entry import DescribedEntry
+from .described_entry import InPlaceOfBudget as InPlaceOfBudget
 from .domains import Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import Mechanism
@@ -190,24 +191,6 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
-class InPlaceOfBudget:
-    """A parameter, such as the noise, that trainings may state in place of a budget.
-
-    The account then says which budget the training keeps.
-
-    Attributes
-    ----------
-    option : Option
-        The parameter, None by default.
-    build : callable
-        Function that returns the mechanism for a value of the parameter; the task's epsilon and rounds have no effect.
-    """
-
-    option: Option
-    build: Callable[[Task, Values], Mechanism]
-
-
-@dataclass(frozen=True, eq=False)
 class Entry(DescribedEntry):
     """A mechanism in the registry.
 
@@ -302,8 +285,16 @@ class Entry(DescribedEntry):
             reason = "the server sees who reports, so that sampling does not amplify the guarantee"
             raise InfeasibleError(f"sampling must be left out in the local trust model, got {task.sampling}: {reason}")
         if task.most_message_bits is None:
-            return Design(self.build(task, check_values(self.name, self.options, values)), dict(values))
+            return Design(self._built(task, values), dict(values))
         return self._built_within(task, values, task.most_message_bits)
+
+    def _built(self, task: Task, values: Values) -> Mechanism:
+        """Return the mechanism, or raise InfeasibleError if its guarantee needs more clients than the task says remain."""
+        mechanism = self.build(task, check_values(self.name, self.options, values))
+        if self.private and mechanism.fewest_clients > task.survivors:
+            needed = f"whose guarantee needs {mechanism.fewest_clients} of {task.clients} clients"
+            raise InfeasibleError(f"dropout must be 0 for {self.name}, {needed}, got {task.dropout:g}")
+        return mechanism
 
     def check_bits(self, task: Task, values: Values) -> None:
         """Raise InfeasibleError if a task allows fewer bits than the least defaults need."""
@@ -320,7 +311,7 @@ class Entry(DescribedEntry):
             usual = {option.name: option.within(allowed, task.dimension) for option in budgeted}
             filled = {**usual, **values}
             try:
-                return Design(self.build(task, check_values(self.name, self.options, filled)), filled)
+                return Design(self._built(task, filled), filled)
             except InfeasibleError as error:
                 # Without this addition the error would name a number that the user did not type, unless the task has the same number.
                 typed = (task.bits, task.message_bits)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...errors import InfeasibleError
@@ -37,11 +38,19 @@ class Budget:
         Sampling of the clients of a round, in secret.
     method : str or None
         Name of the account that must keep the budget; None for the least proven account.
+    dropout : float
+        Largest share of the clients that may drop out of a round, from 0 to below 1. In a secure sum, or shuffled, clients hide each other:
+        the budget is kept for every number of clients from `survivors` on.
 
     Raises
     ------
     ValueError
         If a field is out of range.
+
+    Examples
+    --------
+    >>> Budget(1.0, 1e-6, "replace-one", dropout=0.2).survivors(10_001)
+    8001
     """
 
     epsilon: float
@@ -50,6 +59,7 @@ class Budget:
     rounds: int = 1
     sampling: Sampling | None = None
     method: str | None = None
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -59,6 +69,18 @@ class Budget:
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))
+        if self.dropout == 1:
+            raise ValueError(f"dropout must be a share from 0 to below 1, got {self.dropout!r}: without clients there is no estimate")
+        object.__setattr__(self, "dropout", check_real("dropout", self.dropout, low=0.0, high=1 - 1e-9))
+
+    def survivors(self, clients: int) -> int:
+        """Return the smallest number of clients that remain: at least 1, and not below (1 - dropout) clients."""
+        # The share's decimal digits, as typed: the binary fraction of 0.41 would leave one client of a hundred more.
+        return max(1, math.ceil((1 - Fraction(repr(self.dropout))) * clients))
+
+    def stated_survivors(self, clients: int) -> int | None:
+        """Return `survivors` as a mechanism's parameter, None if no client may drop out."""
+        return self.survivors(clients) if self.dropout else None
 
     def check_delta(self, name: str) -> float:
         """Return delta, which must be above 0 for mechanisms without a pure guarantee."""
@@ -95,6 +117,8 @@ class Task:
         suffices.
     method : str or None
         Name of the account that must keep the budget; None for the least proven account.
+    dropout : float
+        Largest share of the clients that may drop out of a round, as in `Budget`; errors are those of all clients.
 
     Raises
     ------
@@ -119,13 +143,14 @@ class Task:
     sampling: Sampling | None = None
     message_bits: float | None = None
     method: str | None = None
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_domain(self.domain)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         budget = self.budget
-        for name in ("epsilon", "delta", "rounds"):
+        for name in ("epsilon", "delta", "rounds", "dropout"):
             object.__setattr__(self, name, getattr(budget, name))
         if isinstance(self.sampling, FixedSizeSampling) and self.clients > self.sampling.population:
             raise ValueError(f"clients must be at most the population, {self.sampling.population}, got {self.clients}")
@@ -143,7 +168,12 @@ class Task:
     @property
     def budget(self) -> Budget:
         """The privacy budget of all rounds together."""
-        return Budget(self.epsilon, self.delta, self.adjacency, self.rounds, self.sampling, self.method)
+        return Budget(self.epsilon, self.delta, self.adjacency, self.rounds, self.sampling, self.method, self.dropout)
+
+    @property
+    def survivors(self) -> int:
+        """Smallest number of clients for which the guarantee of a joint mechanism must hold."""
+        return self.budget.survivors(self.clients)
 
     def budget_of(self, name: str) -> Budget:
         """Return the budget; its delta must be above 0 for the named mechanism."""

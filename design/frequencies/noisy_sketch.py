@@ -22,6 +22,7 @@ from ...solvers.divergences.skellam_divergence import least_skellam_divergences
 from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.options import Declared, budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
@@ -159,6 +160,8 @@ class NoisySketchSum(SketchedFrequencies):
         Failure probability of the guarantee, above 0 and below 1.
     adjacency : str
         ``"replace-one"``, or ``"add-or-remove-one"``: a client has an item or none, with the noise of all clients either way.
+    survivors : int or None
+        Number of clients whose noise suffices for the guarantee, if others drop out; None for all clients.
     """
 
     steps: int
@@ -237,8 +240,9 @@ class NoisySketchSum(SketchedFrequencies):
         shifted = aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64) - lowest
         return np.mod(shifted, self.modulus) + lowest
 
-    def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
-        """Return `recovered_steps` divided by `steps`."""
+    def bucket_counts(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return `recovered_steps` divided by `steps`, for an allowed number of clients."""
+        self.check_arrived(clients)
         return self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) / self.steps
 
     @abstractmethod
@@ -293,10 +297,11 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     local_sigma: float = parameter("Parameter of each client's noise, in whole numbers.", SMALLEST_SIGMA, LARGEST_SIGMA, unit="steps")
     delta: float = budgeted()
     adjacency: str = "replace-one"
+    survivors: int | None = parameter(**SURVIVORS)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`discrete_gaussian_items_privacy`)."""
-        return discrete_gaussian_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`discrete_gaussian_items_privacy`)."""
+        return discrete_gaussian_items_privacy(clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:
@@ -346,10 +351,11 @@ class SketchedSkellamFrequencies(NoisySketchSum):
     )
     delta: float = budgeted()
     adjacency: str = "replace-one"
+    survivors: int | None = parameter(**SURVIVORS)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`skellam_items_privacy`)."""
-        return skellam_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_variance, self.adjacency)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`skellam_items_privacy`)."""
+        return skellam_items_privacy(clients, self.rows, self.squared_distance, self.steps, self.local_variance, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:

@@ -247,30 +247,34 @@ def calibrate_discrete_gaussian_frequencies(
     >>> mechanism.sketch.direct, mechanism.steps, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (True, 29, True)
     """
-    adjacency = budget.adjacency
+    adjacency, hiding = budget.adjacency, budget.survivors(clients)
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
+    # The clients that remain add this noise, and all clients more.
+    whole = multiplier * math.sqrt(clients / hiding)
 
     def steps_of(square: int) -> int:
-        return max(1, math.ceil(SMOOTH_SIGMA * math.sqrt(clients / square) / multiplier))
+        return max(1, math.ceil(SMOOTH_SIGMA * math.sqrt(hiding / square) / multiplier))
 
     def bits_of(sketch: ItemSketch) -> float:
         square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
-        return _bits(sketch, clients * steps_of(square), multiplier * math.sqrt(square) * steps_of(square))
+        return _bits(sketch, clients * steps_of(square), whole * math.sqrt(square) * steps_of(square))
 
     def calibrated(sketch: ItemSketch) -> SketchedDiscreteGaussianFrequencies:
         square = squared_distance(sketch, adjacency)
         steps = steps_of(square)
 
         def epsilon_of(inverse: float) -> float:
-            privacy = discrete_gaussian_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
+            privacy = discrete_gaussian_items_privacy(hiding, sketch.rows, square, steps, 1 / inverse, adjacency)
             return privacy.epsilon(budget.delta, adjacency, budget.rounds, budget.sampling, account=budget.method)
 
-        start = math.sqrt(clients / square) / (multiplier * steps)
+        start = math.sqrt(hiding / square) / (multiplier * steps)
         low, high = 1 / LARGEST_SIGMA, 1 / SMALLEST_SIGMA
         inverse = calibrate_parameter(epsilon_of, budget, low=low, high=high, name="one over local_sigma", start=start)
-        return SketchedDiscreteGaussianFrequencies(sketch, clients, steps, 1 / inverse, budget.delta, adjacency)
+        return SketchedDiscreteGaussianFrequencies(
+            sketch, clients, steps, 1 / inverse, budget.delta, adjacency, budget.stated_survivors(clients)
+        )
 
-    sketches = choice.sketches(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
+    sketches = choice.sketches(categories, whole, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
     return _first_within(choice, sketches, calibrated)
 
 
@@ -286,12 +290,14 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
     >>> mechanism.sketch.direct, mechanism.steps, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (True, 32, True)
     """
-    adjacency = budget.adjacency
+    adjacency, hiding = budget.adjacency, budget.survivors(clients)
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
+    # The clients that remain add this noise, and all clients more.
+    whole = multiplier * math.sqrt(clients / hiding)
 
     # The search starts with enough steps to sample a client's noise, and ends where the sum's noise is like Gaussian noise.
     def fewest_of(square: int) -> int:
-        return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
+        return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * hiding / square) / multiplier)))
 
     def finest_of(square: int) -> int:
         return min(MOST_STEPS, 1 << max(0, math.ceil(math.log2(GAUSSIAN_VARIANCE / square) / 2 - math.log2(multiplier))))
@@ -299,7 +305,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
     def bits_of(sketch: ItemSketch) -> float:
         square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
         steps = finest_of(square) if choice.message_bits is None else fewest_of(square)
-        return _bits(sketch, clients * steps, multiplier * math.sqrt(square) * steps)
+        return _bits(sketch, clients * steps, whole * math.sqrt(square) * steps)
 
     def calibrated(sketch: ItemSketch) -> SketchedSkellamFrequencies:
         square = squared_distance(sketch, adjacency)
@@ -307,16 +313,18 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
         @cache
         def variance(steps: int) -> float:
             def epsilon_of(inverse: float) -> float:
-                privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
+                privacy = skellam_items_privacy(hiding, sketch.rows, square, steps, 1 / inverse, adjacency)
                 return privacy.epsilon(budget.delta, adjacency, budget.rounds, budget.sampling, account=budget.method)
 
-            start = clients / (multiplier * steps) ** 2 / square
+            start = hiding / (multiplier * steps) ** 2 / square
             low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
             return 1 / calibrate_parameter(epsilon_of, budget, low=low, high=high, name="one over local_variance", start=start)
 
         def mechanism(doublings: int) -> SketchedSkellamFrequencies:
             steps = fewest << doublings
-            return SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), budget.delta, adjacency)
+            return SketchedSkellamFrequencies(
+                sketch, clients, steps, variance(steps), budget.delta, adjacency, budget.stated_survivors(clients)
+            )
 
         # With more steps the variance falls, as finer noise is more like Gaussian noise.
         fewest = finest = fewest_of(square)
@@ -329,7 +337,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
             doublings -= 1
         return mechanism(doublings)
 
-    sketches = choice.sketches(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
+    sketches = choice.sketches(categories, whole, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
     return _first_within(choice, sketches, calibrated)
 
 
@@ -354,7 +362,10 @@ def calibrate_sketched_tosses(
     (1, 0.251, 448, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    hiding = budget.survivors(clients)
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
+    # The clients that remain add this noise, and all clients more.
+    whole = multiplier * math.sqrt(clients / hiding)
 
     def bits_of(sketch: ItemSketch, tosses: int) -> float:
         return sketch.coordinates * math.log2(tosses * clients + 1)
@@ -367,11 +378,11 @@ def calibrate_sketched_tosses(
 
         def largest_theta(tosses: int) -> float:
             def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
-                privacy = sketched_tosses_privacy(clients, tosses, theta, differing, first_cell=first_cell)
+                privacy = sketched_tosses_privacy(hiding, tosses, theta, differing, first_cell=first_cell)
                 return privacy.epsilon(budget.delta, "replace-one", budget.rounds, budget.sampling, account=budget.method)
 
             # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
-            start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)
+            start = math.sqrt(hiding / (tosses * differing)) / (4 * multiplier)
             start /= math.sqrt(1 + 4 * start**2)
             if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= budget.epsilon:
                 return LARGEST_THETA
@@ -390,9 +401,9 @@ def calibrate_sketched_tosses(
             if variance(2 * number, more) > (1 - WORTHWHILE) * variance(number, theta):
                 break
             number, theta = 2 * number, more
-        return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, budget.delta)
+        return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, budget.delta, budget.stated_survivors(clients))
 
-    sketches = choice.sketches(categories, multiplier, clients, lambda sketch: bits_of(sketch, trials or 1), powers_of_two=True)
+    sketches = choice.sketches(categories, whole, clients, lambda sketch: bits_of(sketch, trials or 1), powers_of_two=True)
     return _first_within(choice, sketches, calibrated)
 
 

@@ -35,7 +35,8 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     sketch : ItemSketch
         The sketch.
     clients : int
-        Number of clients: the guarantee counts the noise of all of them, and `decode` refuses a sum over another number.
+        Number of clients: the guarantee counts the noise of `survivors`, or of all of them by default, and `decode` refuses a sum over
+        fewer.
     delta : float
         Failure probability of the guarantee, above 0 and below 1.
     """
@@ -119,7 +120,7 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         collision; but an item that collides with a heavy item looks as heavy.
         """
         decoded, sketch = self.decode(aggregate, clients), self.sketch
-        buckets = self.bucket_counts(aggregate) / clients
+        buckets = self.bucket_counts(aggregate, clients) / clients
         if not (sketch.signed or sketch.direct):
             buckets = (buckets - buckets.mean(axis=1, keepdims=True)) * math.sqrt(sketch.width / (sketch.width - 1))
         noise = sketch.width * self.item_variance / (sketch.noise_share * clients)
@@ -151,10 +152,9 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return unbiased frequencies, the mean over rows.
 
-        `clients` must be the mechanism's own number.
+        `clients` is the number of clients whose messages arrived, from `fewest_clients` to all.
         """
-        self._check_clients(clients)
-        return self.sketch.decoded(self.bucket_counts(aggregate)) / self.clients
+        return self.sketch.decoded(self.bucket_counts(aggregate, clients)) / clients
 
     def decode_median(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the median over rows, which is biased and robust to heavy items, as in the paper.
@@ -162,18 +162,13 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         The median needs signs. `variance` and `shared_variance` do not describe it: with noise alone, the median has up to pi/2 times the
         variance of the mean.
         """
-        self._check_clients(clients)
-        return self.sketch.medians(self.bucket_counts(aggregate)) / self.clients
+        return self.sketch.medians(self.bucket_counts(aggregate, clients)) / clients
 
     @abstractmethod
-    def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
-        """Return unbiased estimates of the sketch of all clients' items, shape (rows, width)."""
+    def bucket_counts(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return unbiased estimates of the sketch of the items of clients whose messages arrived, shape (rows, width)."""
 
     @property
     def row_excess(self) -> int:
         """Excess of the worst pair of items (`worst_pair`)."""
         return worst_pair(self.sketch).excess
-
-    def _check_clients(self, clients: int) -> None:
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")

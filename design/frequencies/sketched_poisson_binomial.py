@@ -18,6 +18,7 @@ from ...solvers.divergences.extreme_tosses import ExtremeTosses, extreme_tosses
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ..contracts.accounts import pure_account, renyi_account
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.binomial_noise import count_successes
@@ -88,7 +89,8 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     Row r of an item's sketch is s e_h, and its transform has the entries s H[k, h], 1 or -1: the probability of success is ``1/2 + theta s
     H[k, h]``. Without signs the first entry is always 1, and is not sent. The tosses of the other clients hide a client's tosses, so the
-    guarantee is for exactly `clients` clients. A sum is at most clients * trials, which the modulus holds, so that no sum wraps.
+    guarantee counts the tosses of `survivors` clients, or of all `clients` by default. A sum is at most clients * trials, which the
+    modulus holds, so that no sum wraps.
 
     Attributes
     ----------
@@ -102,6 +104,8 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         Distance of a toss's probability from 1/2, from 1e-6 to 0.499.
     delta : float
         Failure probability of the guarantee, above 0 and below 1.
+    survivors : int or None
+        Number of clients whose tosses suffice for the guarantee, if others drop out; None for all clients.
 
     Examples
     --------
@@ -119,6 +123,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     trials: int = parameter("Tosses of each client for each coordinate.", 1, MOST_TRIALS, usual=1)
     theta: float = parameter("Distance of a toss's probability from 1/2.", SMALLEST_THETA, LARGEST_THETA)
     delta: float = budgeted()
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -163,9 +168,9 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         """Return the facts, with the largest number of differing coordinates."""
         return {**super().facts(), "differing_coordinates": self.differing_coordinates}
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`sketched_tosses_privacy`)."""
-        return sketched_tosses_privacy(self.clients, self.trials, self.theta, self.differing_coordinates)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`sketched_tosses_privacy`)."""
+        return sketched_tosses_privacy(clients, self.trials, self.theta, self.differing_coordinates)
 
     def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`, shape (clients, padded_dimension).
@@ -195,16 +200,17 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         """Return the sums of the clients' counts, from 0 to clients * trials."""
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
-    def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
+    def bucket_counts(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the inverse transform of the sums' excess over half of all tosses.
 
         The excess is divided by trials * theta.
         """
-        excess = 2 * self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) - self.clients * self.trials
+        arrived = self.check_arrived(clients)
+        excess = 2 * self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) - arrived * self.trials
         entries = excess / (2 * self.theta * self.trials)
         if self._sent < self.sketch.width:
             # Each client adds 1 to every row.
-            entries = np.concatenate([np.full((self.sketch.rows, 1), float(self.clients)), entries], axis=1)
+            entries = np.concatenate([np.full((self.sketch.rows, 1), float(arrived)), entries], axis=1)
         return walsh_hadamard(entries) / self.sketch.width
 
     @property

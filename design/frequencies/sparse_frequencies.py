@@ -84,7 +84,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def dense(self) -> SketchedDiscreteGaussianFrequencies:
         """The mechanism with the same messages and an unbiased decoder for any frequencies."""
         return SketchedDiscreteGaussianFrequencies(
-            self.sketch, self.clients, self.steps, self.local_sigma, self.delta, adjacency=self.adjacency
+            self.sketch, self.clients, self.steps, self.local_sigma, self.delta, self.adjacency, self.survivors
         )
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
@@ -159,8 +159,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return at most `distinct_items` positive frequencies, with a sum of at most 1, and zeros."""
-        self._check_clients(clients)
-        return self._decoded(self.bucket_counts(aggregate) / self.clients)
+        return self._decoded(self.bucket_counts(aggregate, clients) / clients)
 
     def _decoded(self, buckets: FloatArray) -> FloatArray:
         """Return the decoded frequencies from the sums of sketches, shaped as rows or flat."""
@@ -185,7 +184,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         decoded, sketch = self.decode(aggregate, clients), self.sketch
         if sketch.rows == 1:
             return replace(self.dense.estimate(aggregate, clients), decoded=decoded)
-        buckets = self.bucket_counts(aggregate) / self.clients
+        buckets = self.bucket_counts(aggregate, clients) / clients
         # An item's own bucket has the share (w - 1) / w in a centred row.
         kept = 1.0 if sketch.signed else 1 - 1 / sketch.width
         decoded_rows, variances = [], []
@@ -291,5 +290,5 @@ def calibrate_sparse_frequencies(
     choice = ItemSketchChoice(rows=rows, width=width, signed=signed, seed=seed)
     dense = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
     return SparseFrequencies(
-        dense.sketch, dense.clients, dense.steps, dense.local_sigma, dense.delta, adjacency=dense.adjacency, distinct_items=distinct
+        dense.sketch, dense.clients, dense.steps, dense.local_sigma, dense.delta, dense.adjacency, dense.survivors, distinct_items=distinct
     )

@@ -39,6 +39,7 @@ from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import amplified_rounds, composed_singles, needing_delta
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import budgeted, check_parameters, parameter, parts
@@ -81,8 +82,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     probability 1 - q over the seed, no coordinate of n vectors is beyond X. Coordinates beyond X are truncated, which moves no two vectors
     further apart, but biases the estimate (`bias_bound`). Vectors must not depend on the seed of the rotation.
 
-    The guarantee counts the noise of all `clients` together. The noise of a client that drops out is missing, so `decode` refuses a sum
-    over another number of clients. Noise is drawn exactly.
+    The guarantee counts the noise of `survivors` clients, or of all `clients` by default. The noise of clients that drop out is missing, so
+    `decode` refuses a sum over fewer clients than that. Noise is drawn exactly.
 
     Attributes
     ----------
@@ -105,6 +106,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     adjacency : str
         With ``"replace-one"``, as in the paper, neighbours are two vectors of the ball, at most 2 D apart. With ``"add-or-remove-one"``, a
         client's vector is present or zero, with the noise of n clients either way, which halves the distance.
+    survivors : int or None
+        Number of clients whose noise suffices for the guarantee, if others drop out; None for all clients.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     rotated: bool = parameter("Whether vectors are rotated before they are quantised.", default=False, flags="--rotated/--plain")
     rotation_seed: int = parameter("Public seed of the random rotation.", 0, LARGEST_SEED, default=0)
     adjacency: str = "replace-one"
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -233,21 +237,24 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """Upper bound on the variance over the ball, without clipping of coordinates."""
         return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + SLACK)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of sums by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of sums of so many clients by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
 
         The theorem is not proven: exact accounts contradict it for large epsilon, and its account has no bound in the ranges where it is
         known to fail (`theorem_epsilon`). Several rounds of the theorem's account compose as (epsilon, delta).
         """
 
         def theorem(delta: float) -> EpsilonBound:
-            return EpsilonBound(self.theorem_epsilon(delta))
+            return EpsilonBound(self.theorem_epsilon(delta, clients))
 
         def renyi(delta: float, rounds: int = 1) -> EpsilonBound:
-            least = self.renyi_epsilon(delta, rounds)
+            least = self.renyi_epsilon(delta, rounds, clients)
             if least is None:
                 return EpsilonBound.nothing("trials must be more, or fewer if probability is not 1/2, for Rényi divergences")
             return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge)
+
+        def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+            return self.gaussian_epsilon(delta, rounds, sampled, clients)
 
         def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is not None:
@@ -262,7 +269,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             return amplified_rounds(renyi, delta, 1, sampling, self.adjacency)
 
         too_little = "trials must be more for their noise to be nearly Gaussian"
-        noise = NearGaussianNoise(self.gaussian_epsilon, of_a_pair=True)
+        noise = NearGaussianNoise(by_gaussian, of_a_pair=True)
         return Privacy(
             "secure-sum",
             (
@@ -279,8 +286,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """
         return quantised_sensitivity(self.padded_dimension, self.levels, self.level_bound, self.distance, delta)
 
-    def theorem_epsilon(self, delta: float) -> float:
+    def theorem_epsilon(self, delta: float, clients: int | None = None) -> float:
         """Return epsilon of one sum by the published Theorem 1, unless exact accounts contradict it.
+
+        The noise is that of `clients` clients, by default of `fewest_clients`, as for the other accounts.
 
         Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's (epsilon, 2
         delta) and (epsilon, 3 delta). `quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful` states the ranges in which exact
@@ -292,7 +301,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             If there are fewer trials, of all clients together, than the theorem requires, or its epsilon is too small to be true.
         """
         failure = self._event_delta(check_delta(delta))
-        steps, total = self.sensitivity(failure), self.clients * self.trials
+        steps, total = self.sensitivity(failure), (clients or self.fewest_clients) * self.trials
         # Units of the clip norm keep all numbers in range.
         scale = self.step / self.ball.clip_norm
         l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
@@ -304,14 +313,14 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             )
         return epsilon
 
-    def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
+    def renyi_epsilon(self, delta: float, rounds: int = 1, clients: int | None = None) -> EpsilonAtDelta | None:
         """Return an upper bound on epsilon of all rounds by Rényi divergences.
 
         With probability 1/2 the divergences average over the coupled rounding: no sensitivity can fail (`quantised_divergence`). Otherwise
         they are those of all vectors within the bound on the L2 distance of rounded vectors, which fails with a hundredth of delta
         (`vector_binomial_renyi`). None if trials are too few, or too many for the latter.
         """
-        trials, apart, dimension = self.clients * self.trials, self.distance / self.step, self.padded_dimension
+        trials, apart, dimension = (clients or self.fewest_clients) * self.trials, self.distance / self.step, self.padded_dimension
         if self.probability == 0.5:
             return quantised_epsilon(trials, dimension, self.levels, apart, delta, rounds)
         spared = SPARED * check_delta(delta)
@@ -326,13 +335,15 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         vector = vector_binomial_renyi(trials, self.probability, dimension, steps, ORDERS, neglected)
         return None if vector is None else moments_epsilon(vector, changed, delta - spared, rounds)
 
-    def gaussian_epsilon(self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None) -> float | None:
+    def gaussian_epsilon(
+        self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None, clients: int | None = None
+    ) -> float | None:
         """Return an upper bound on epsilon of all rounds by comparison with Gaussian noise.
 
         The bound on the L2 distance of rounded vectors fails with a hundredth of delta (`quantised_l2_bound`). The result is None if trials
         are too few, or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
         """
-        trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
+        trials, spared = (clients or self.fewest_clients) * self.trials, SPARED * check_delta(delta)
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
         apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
         # The bound holds given the uniform numbers of the rounding, outside of the failure event.
@@ -366,13 +377,11 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the mean of the vectors, from the sum over the mechanism's own number of clients.
+        """Return the mean of the vectors of the clients whose messages arrived.
 
-        The method subtracts the noise's mean, divides by `clients` and rotates back.
+        The method divides by `clients`, from `fewest_clients` to all, subtracts the noise's mean and rotates back.
         """
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        centred = self.recovered_steps(aggregate) / self.clients - self.trials * self.probability
+        centred = self.recovered_steps(aggregate) / self.check_arrived(clients) - self.trials * self.probability
         flattened = centred * self.step - self.level_bound
         return self._rotation.inverse(flattened) if self.rotated else flattened
 
@@ -471,6 +480,7 @@ def calibrate_cpsgd(
         rotated=rotated,
         rotation_seed=rotation_seed,
         adjacency=budget.adjacency or "replace-one",
+        survivors=budget.stated_survivors(clients),
     )
 
     @cache
@@ -482,9 +492,9 @@ def calibrate_cpsgd(
 
     @cache
     def likely(levels: int, trials: int) -> bool:
-        # The test uses a bound for Gaussian noise of all clients. Searches begin at the point at which its result changes.
+        # The test uses a bound for Gaussian noise of the clients that remain. Searches begin at the point at which its result changes.
         mechanism = replace(smallest, levels=levels, trials=trials)
-        return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(
+        return math.sqrt(smallest.fewest_clients * trials) / 2 >= multiplier * quantised_l2_bound(
             mechanism.padded_dimension, mechanism.distance / mechanism.step, delta
         )
 

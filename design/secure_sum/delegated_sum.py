@@ -36,6 +36,11 @@ class DelegatedSum(Delegated, SecureSumMechanism):
         return self.inner.clients
 
     @property
+    def survivors(self) -> int | None:  # type: ignore[override]
+        """Smallest number of clients for which the guarantee of `inner` is stated; None for all."""
+        return self.inner.survivors
+
+    @property
     def modulus(self) -> int:
         """The modulus of `inner`."""
         return self.inner.modulus
@@ -111,11 +116,13 @@ class NumberSum(DelegatedNumbers, DelegatedSum):
     @property
     def bias_bound(self) -> float:
         """The bias bound of `inner`, or 0.0 if its rounding rejects nothing."""
-        inner = self.inner
-        if isinstance(inner, RoundedSecureSum) and inner.padded_dimension == 1:
+        rounded = self.inner
+        while isinstance(rounded, DelegatedSum):
+            rounded = rounded.inner
+        if isinstance(rounded, RoundedSecureSum) and rounded.padded_dimension == 1:
             # Rounding up adds less than a step, so rounding never rejects vectors within the ball.
-            return 0.0 if inner.ball.clip_norm - inner.granularity >= self.half_width else inner.bias_bound
-        return inner.bias_bound
+            return 0.0 if rounded.ball.clip_norm - rounded.granularity >= self.half_width else rounded.bias_bound
+        return rounded.bias_bound
 
 
 @dataclass(frozen=True)

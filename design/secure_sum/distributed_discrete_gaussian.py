@@ -12,6 +12,7 @@ from ...arguments import check_choice, check_real
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_tau, rounded_norm
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
@@ -94,16 +95,17 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     rotation_seed: int = parameter(**ROTATION_SEED)
     rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields("discrete Gaussian")
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`discrete_gaussian_privacy`)."""
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`discrete_gaussian_privacy`)."""
         return discrete_gaussian_privacy(
-            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
+            clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
         )
 
     def facts(self) -> dict[str, Any]:

@@ -19,13 +19,14 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS
 from ...solvers.divergences.polya_divergence import polya_epsilon
 from ...solvers.numerics.bisection import first_true
 from ...solvers.numerics.rounding import SLACK
-from ..contracts.discrete_laplace import RADII, discrete_laplace_privacy
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import Declared, check_parameters, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.discrete_laplace import LARGEST_SCALE, LEAST_SCALE
+from ..noise.discrete_laplace_privacy import RADII, discrete_laplace_privacy
 from ..noise.polya_noise import polya_variance, sample_polya
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.l1_rounding import MOST_STEPS, largest_rounding_variance, rounded_within, rounding_variance
@@ -45,10 +46,10 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     """Clients round vectors of the L1 ball and add shares of discrete Laplace noise, modulo 2**bits.
 
     A vector is clipped, divided by the granularity, and rounded to whole numbers without bias and without raising the bound on its L1 norm
-    (`l1_rounding`). The shares of `survivors` clients add up to discrete Laplace noise: the guarantee is pure, and the same for any larger
-    number of clients, whose further noise only processes the sum. With fewer clients, shares are missing. The loss then is subadditive, so
-    that epsilon is that of the worst split of the sensitivity among coordinates (`polya_epsilon`). A client that subtracts its own share
-    sees the noise of the others: `facts` states that epsilon.
+    (`l1_rounding`). The shares of `survivors` clients, or of all by default, add up to discrete Laplace noise: the guarantee is pure, and
+    the same for any larger number of clients, whose further noise only processes the sum. With fewer clients, shares are missing. The loss
+    then is subadditive, so that epsilon is that of the worst split of the sensitivity among coordinates (`polya_epsilon`). A client that
+    subtracts its own share sees the noise of the others: `facts` states that epsilon.
 
     A sum outside [-2**(bits - 1), 2**(bits - 1)) wraps around, which costs error and no privacy.
 
@@ -63,16 +64,16 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     steps : int
         Steps of the clip norm, from 1 to 2**40.
     scale : float
-        Scale of the noise of `survivors` clients, in steps, from 1e-6 to 10**12.
-    survivors : int
-        Number of clients whose shares add up to discrete Laplace noise.
+        Scale of the noise of `sharers` clients, in steps, from 1e-6 to 10**12.
+    survivors : int or None
+        Number of clients whose shares add up to discrete Laplace noise; None for all clients.
     adjacency : str
         ``"replace-one"``, or ``"add-or-remove-one"``: a client's vector is present or zero, with the noise of all clients either way.
 
     Examples
     --------
     >>> ball = NormBall(dimension=3, norm=1.0)
-    >>> mechanism = DistributedDiscreteLaplaceMechanism(ball, clients=1000, bits=20, steps=100, scale=200.0, survivors=1000)
+    >>> mechanism = DistributedDiscreteLaplaceMechanism(ball, clients=1000, bits=20, steps=100, scale=200.0)
     >>> print(mechanism.guarantee)
     epsilon = 1, replace-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.4], (1000, 1)), np.random.default_rng(0))
@@ -87,9 +88,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     bits: int = parameter(**BITS)
     steps: int = parameter(**STEPS)
     scale: float = parameter(**SCALE)
-    survivors: int = parameter(
-        "Clients whose shares add up to discrete Laplace noise.", CLIENTS["low"], CLIENTS["high"], unit=CLIENTS["unit"]
-    )
+    survivors: int | None = parameter(**{**SURVIVORS, "help": "Clients whose shares add up to discrete Laplace noise; all by default."})
     adjacency: str = "replace-one"
     delta = 0.0
 
@@ -99,15 +98,20 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         check_parameters(self)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum (`discrete_laplace_privacy`)."""
+    @property
+    def sharers(self) -> int:
+        """Number of clients whose shares add up to discrete Laplace noise."""
+        return self.clients if self.survivors is None else self.survivors
+
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients (`discrete_laplace_privacy`)."""
         return discrete_laplace_privacy(
-            self.steps, self.scale, self.adjacency, "secure-sum", dimension=self.padded_dimension, shape=self.clients / self.survivors
+            self.steps, self.scale, self.adjacency, "secure-sum", dimension=self.padded_dimension, shape=clients / self.sharers
         )
 
     def facts(self) -> dict[str, Any]:
         """Return the error, the wrap probability, and epsilon against a client that knows its own share."""
-        others = (self.clients - 1) / self.survivors
+        others = (self.fewest_clients - 1) / self.sharers
         sensitivity = RADII[self.adjacency] * self.steps
         insider = polya_epsilon(others, self.scale, sensitivity, self.padded_dimension) if others else None
         return {
@@ -135,7 +139,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     def coordinate_wrap_probability(self) -> float:
         """Upper bound on the probability that a coordinate of the sum wraps, for any vectors."""
         room = (1 << (self.bits - 1)) - self.clients * self.steps
-        return _tail(self.clients / self.survivors, self.scale, room)
+        return _tail(self.clients / self.sharers, self.scale, room)
 
     @property
     def wrap_probability(self) -> float:
@@ -150,11 +154,11 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     @property
     def _noise_variance(self) -> float:
         """Variance of one client's noise on all coordinates, in squared steps."""
-        return self.padded_dimension * polya_variance(Fraction(1, self.survivors), self.scale)
+        return self.padded_dimension * polya_variance(Fraction(1, self.sharers), self.scale)
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism for another number of clients, whose shares stay the same."""
-        return replace(self, clients=clients)
+        return replace(self, clients=clients, survivors=self.sharers)
 
     def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return rounded vectors with noise; encode in chunks."""
@@ -163,12 +167,12 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
 
     def noise_steps(self, count: int, random_words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, dimension)."""
-        return sample_polya(Fraction(1, self.survivors), self.scale, (count, self.padded_dimension), random_words)
+        return sample_polya(Fraction(1, self.sharers), self.scale, (count, self.padded_dimension), random_words)
 
     def summed_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Draw the sum of `noisy_steps`, the noise of all clients together."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
-        noise = sample_polya(Fraction(len(array), self.survivors), self.scale, self.padded_dimension, random_words) if len(array) else 0
+        noise = sample_polya(Fraction(len(array), self.sharers), self.scale, self.padded_dimension, random_words) if len(array) else 0
         return np.asarray(self._rounded(array, random_words).sum(axis=0) + noise)
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
@@ -185,10 +189,8 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         return centred_representatives(aggregate_residues(aggregate, self.padded_dimension, self.modulus), self.modulus)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the mean of the vectors, from the sum over the mechanism's own number of clients."""
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        return np.asarray(self.recovered_steps(aggregate) * (self.granularity / clients), dtype=float)
+        """Return the mean of the vectors of the clients whose messages arrived."""
+        return np.asarray(self.recovered_steps(aggregate) * (self.granularity / self.check_arrived(clients)), dtype=float)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, from noise and rounding, without wrap-around."""
@@ -241,7 +243,7 @@ def calibrate_distributed_discrete_laplace(
     >>> mechanism.bits, mechanism.steps, round(mechanism.guarantee.epsilon, 9)
     (17, 62, 1.0)
     """
-    remaining = clients if survivors is None else check_integer("survivors", survivors, low=1, high=clients)
+    remaining = survivors and check_integer("survivors", survivors, low=1, high=clients)
 
     def fitting(width: int, steps: int) -> DistributedDiscreteLaplaceMechanism:
         # The factor exceeds the rounding that `polya_epsilon` adds.

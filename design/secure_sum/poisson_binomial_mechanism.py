@@ -30,6 +30,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.calibration import calibrate_parameter
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import budgeted, check_parameters, parameter, parts
@@ -197,8 +198,8 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z of at most `level` in
     absolute value: Kashin's representation. Each coefficient becomes the number of successes in `trials` trials of probability ``1/2 +
-    theta z / level``. The tosses of the other clients hide a client's tosses, so the guarantee is for exactly `clients` clients, and
-    `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
+    theta z / level``. The tosses of the other clients hide a client's tosses. The guarantee counts the tosses of `survivors` clients, or of
+    all `clients` by default, and `decode` refuses a sum over fewer clients than that. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds, so that no sum wraps. The estimate has no bias for vectors that have a
     Kashin representation at the level; other vectors are scaled down until they have one. `scaled_down_count` returns their number, and
@@ -224,6 +225,8 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         Public seed of the frame, from 0 to 2**63 - 1.
     kashin_constant : float
         Constant K, from 1 to 10**5: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
+    survivors : int or None
+        Number of clients whose tosses suffice for the guarantee, if others drop out; None for all clients.
 
     Examples
     --------
@@ -245,6 +248,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     kashin_constant: float = parameter(
         "K: the largest coefficient is min(K, sqrt(dimension)) clip / sqrt(size).", 1.0, LARGEST_KASHIN_CONSTANT, default=KASHIN_CONSTANT
     )
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -272,13 +276,13 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         """Size of the frame, from twice to four times the dimension."""
         return self.frame.size
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of one sum, for any vectors (`poisson_binomial_privacy`)."""
-        return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of one sum of so many clients, for any vectors (`poisson_binomial_privacy`)."""
+        return poisson_binomial_privacy(clients, self.trials, self.theta, self.padded_dimension)
 
     def facts(self) -> dict[str, Any]:
         """Return the size of the frame, the configurations searched for the worst, and error bounds."""
-        every = all_configurations(self.clients, self.trials, self.theta)
+        every = all_configurations(self.fewest_clients, self.trials, self.theta)
         return {
             "padded_dimension": self.padded_dimension,
             "worst_case": "all configurations" if every else "all others at one extreme",
@@ -293,7 +297,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         are computed; ``"rdp_proven"`` holds for every configuration.
         """
         check_order(order)
-        sums = self.clients, self.trials, self.theta
+        sums = self.fewest_clients, self.trials, self.theta
         at_extremes, by_half = (poisson_binomial_renyi(clients, *sums[1:], [order])[0] for clients in (sums[0], hiding_clients(*sums)))
         if _has_cells(*sums):
             by_half = min(by_half, _tosses(*sums).renyi_divergences([order])[0])
@@ -354,13 +358,12 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the estimated mean: the excess of the sums over half of all trials, by the frame.
 
-        `clients` must be the mechanism's own number; the estimate may lie outside the ball.
+        `clients` is the number of clients whose messages arrived, from `fewest_clients` to all; the estimate may lie outside the ball.
         """
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whose tosses the guarantee is stated, got {clients!r}")
+        arrived = self.check_arrived(clients)
         # The excess is doubled to be a whole number.
-        excess = 2 * self.recovered_steps(aggregate) - self.clients * self.trials
-        coefficients = excess.astype(float) * (self.level / (2 * self.theta * self.trials * self.clients))
+        excess = 2 * self.recovered_steps(aggregate) - arrived * self.trials
+        coefficients = excess.astype(float) * (self.level / (2 * self.theta * self.trials * arrived))
         return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -478,18 +481,22 @@ def calibrate_poisson_binomial(
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
-    epsilon, delta = budget.epsilon, check_delta(budget.delta)
+    epsilon, delta, hiding = budget.epsilon, check_delta(budget.delta), budget.survivors(clients)
+
+    def made(trials: int, theta: float) -> PoissonBinomialMechanism:
+        return PoissonBinomialMechanism(ball, clients, trials, theta, delta, frame_seed, survivors=budget.stated_survivors(clients))
+
     # The number of coordinates does not depend on trials and theta.
-    size = PoissonBinomialMechanism(ball, clients, 1, LARGEST_SEARCHED_THETA, delta, frame_seed).padded_dimension
+    size = made(1, LARGEST_SEARCHED_THETA).padded_dimension
 
     def keeps(trials: int, theta: float) -> bool:
-        quick = (True, False) if _has_cells(clients, trials, theta) else (False,)
-        return all(_epsilon(clients, trials, theta, size, budget, first_cell) <= epsilon for first_cell in quick)
+        quick = (True, False) if _has_cells(hiding, trials, theta) else (False,)
+        return all(_epsilon(hiding, trials, theta, size, budget, first_cell) <= epsilon for first_cell in quick)
 
     def largest_theta(trials: int, start: float | None) -> float:
         if keeps(trials, LARGEST_SEARCHED_THETA):
             return LARGEST_SEARCHED_THETA
-        return calibrate_theta(clients, trials, size, budget, largest=LARGEST_SEARCHED_THETA, start=start)
+        return calibrate_theta(hiding, trials, size, budget, largest=LARGEST_SEARCHED_THETA, start=start)
 
     most = (2**bits - 1) // clients
     if most < 1:
@@ -498,7 +505,7 @@ def calibrate_poisson_binomial(
         if trials > most:
             enough = (clients * trials).bit_length()
             raise InfeasibleError(f"bits must be at least {enough} to hold {trials} trials of each of {clients} clients, got {bits}")
-        return PoissonBinomialMechanism(ball, clients, trials, calibrate_theta(clients, trials, size, budget), delta, frame_seed)
+        return made(trials, calibrate_theta(hiding, trials, size, budget))
     trials = min(most, MOST_CALIBRATED_TRIALS, max(1, MOST_TRIALS_IN_ALL // clients))
     theta = largest_theta(trials, None)
     for fewer in (2**power for power in reversed(range((trials - 1).bit_length()))):
@@ -506,7 +513,7 @@ def calibrate_poisson_binomial(
         needed = math.nextafter(theta * math.sqrt(trials / fewer), math.inf)
         if needed <= LARGEST_SEARCHED_THETA and keeps(fewer, needed):
             trials, theta = fewer, largest_theta(fewer, needed)
-    return PoissonBinomialMechanism(ball, clients, trials, theta, delta, frame_seed)
+    return made(trials, theta)
 
 
 def _has_cells(clients: int, trials: int, theta: float) -> bool:

@@ -58,8 +58,9 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     """Clients clip, rotate and round vectors and add noise; the server sees their modular sum.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
-    their norm. The guarantee counts the noise of all `clients` together. The noise of a client that drops out is missing, so `decode`
-    refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation. Noise is drawn exactly.
+    their norm. The guarantee counts the noise of `survivors` clients, or of all `clients` by default. The noise of clients that drop out is
+    missing, so `decode` refuses a sum over fewer clients than that. Vectors must not depend on the seed of the rotation. Noise is drawn
+    exactly.
 
     Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) wraps around to
     the other end; `wrap_probability` bounds the probability, and the stated variances leave wrap-around out. Privacy does not depend on
@@ -86,6 +87,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     adjacency : str
         Adjacency of the guarantee. With ``"add-or-remove-one"``, as in the papers, a client's vector is present or zero, with the noise of
         all clients either way. With ``"replace-one"``, another vector replaces the client's vector, which doubles the sensitivity.
+    survivors : int or None
+        Number of clients whose noise suffices for the guarantee, if others drop out; None for all clients.
     """
 
     ball: NormBall
@@ -239,17 +242,15 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return centred_representatives(aggregate_residues(aggregate, self.padded_dimension, self.modulus), self.modulus)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the mean of the vectors, from the sum over the mechanism's own number of clients.
+        """Return the mean of the vectors of the clients whose messages arrived.
 
-        The method divides `recovered_steps` by `clients`, which must be the mechanism's own number, and rotates back.
+        The method divides `recovered_steps` by `clients`, from `fewest_clients` to all, and rotates back.
         """
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        return self.mean_of_steps(self.recovered_steps(aggregate))
+        return self.mean_of_steps(self.recovered_steps(aggregate), self.check_arrived(clients))
 
-    def mean_of_steps(self, steps: IntegerArray) -> FloatArray:
-        """Return the mean in the vectors' units from the sum of all clients' whole numbers."""
-        return self._rotation.inverse(steps * (self.granularity / self.clients))
+    def mean_of_steps(self, steps: IntegerArray, clients: int | None = None) -> FloatArray:
+        """Return the mean in the vectors' units from the sum of clients' whole numbers, of all clients by default."""
+        return self._rotation.inverse(steps * (self.granularity / (clients or self.clients)))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, from noise and rounding.

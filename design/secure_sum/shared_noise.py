@@ -58,7 +58,7 @@ def calibrate_granularity(
     epsilon_of : callable
         Epsilon of all rounds with such parameters; infinite if there is too little noise for an account.
     clients : int
-        Number of clients that add noise, 1 to 10**9.
+        Number of clients that add noise, 1 to 10**9; a sum of all of them must fit the bits.
     dimension : int
         Number of coordinates, after padding.
     clip_norm : float
@@ -127,7 +127,7 @@ def calibrate_discrete_gaussian(
     >>> {name: round(value, 6) for name, value in values.items()}
     {'local_sigma': 0.118436, 'granularity': 0.003842}
     """
-    neighbours = budget.adjacency
+    neighbours, hiding = budget.adjacency, budget.survivors(clients)
 
     def parameters(local_sigma: float, granularity: float) -> NamedParameters:
         return ("local_sigma", local_sigma), ("granularity", granularity)
@@ -137,7 +137,7 @@ def calibrate_discrete_gaussian(
         # Noise below a thousandth of a step rounds to zero.
         if values["local_sigma"] < SMALLEST_SIGMA * values["granularity"]:
             return math.inf
-        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, values["local_sigma"], values["granularity"], neighbours)
+        privacy = discrete_gaussian_privacy(hiding, dimension, clip_norm, values["local_sigma"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
@@ -157,7 +157,7 @@ def calibrate_distributed_skellam(
     >>> {name: round(value, 6) for name, value in values.items()}
     {'local_variance': 0.014035, 'granularity': 0.003842}
     """
-    neighbours = budget.adjacency
+    neighbours, hiding = budget.adjacency, budget.survivors(clients)
 
     def parameters(deviation: float, granularity: float) -> NamedParameters:
         return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_SKELLAM_STEPS))
@@ -167,7 +167,7 @@ def calibrate_distributed_skellam(
         # The sampler does not support so little noise.
         if values["local_variance"] < LEAST_VARIANCE * values["granularity"] ** 2 * (1 + 1e-9):
             return math.inf
-        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, values["local_variance"], values["granularity"], neighbours)
+        privacy = distributed_skellam_privacy(hiding, dimension, clip_norm, values["local_variance"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
@@ -183,9 +183,9 @@ def discrete_gaussian_of_noise(
     ball, clients, bits, rotation_seed, rotation
         Ball, clients, bits and rotation, as in `DistributedDiscreteGaussianMechanism`.
     budget : Budget
-        Budget with the delta and the adjacency; its epsilon has no effect.
+        Budget with the delta, the adjacency and the drop-outs; its epsilon has no effect.
     noise_multiplier : float
-        Standard deviation of the sum's noise over the L2 sensitivity of unrounded vectors.
+        Standard deviation of the noise of the clients that remain over the L2 sensitivity of unrounded vectors.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def discrete_gaussian_of_noise(
     """
     adjacency = budget.adjacency
     sensitivity = ball.clip_norm * (2 if adjacency == "replace-one" else 1)
-    deviation = noise_multiplier * sensitivity / math.sqrt(clients)
+    deviation = noise_multiplier * sensitivity / math.sqrt(budget.survivors(clients))
     padded = rotated_dimension(rotation, ball.dimension)
     fitting = granularity_for_bits(clients, padded, ball.clip_norm, deviation, bits)
     granularity = max(fitting, ball.clip_norm / MOST_CLIP_STEPS, deviation / MOST_NOISE_STEPS)
@@ -204,7 +204,7 @@ def discrete_gaussian_of_noise(
             f"bits, got {noise_multiplier:g}: noise below a thousandth of a step rounds to zero"
         )
     return DistributedDiscreteGaussianMechanism(
-        ball, clients, bits, granularity, deviation, budget.delta, rotation_seed, rotation, adjacency
+        ball, clients, bits, granularity, deviation, budget.delta, rotation_seed, rotation, adjacency, budget.stated_survivors(clients)
     )
 
 

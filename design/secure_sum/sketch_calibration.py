@@ -272,7 +272,16 @@ def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Bu
     padded = rotated_dimension("fourier", ball.dimension)
     noise = calibrate_finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
     return DistributedDiscreteGaussianMechanism(
-        ball, clients, bits, noise["granularity"], noise["local_sigma"], budget.delta, seed, "fourier", adjacency
+        ball,
+        clients,
+        bits,
+        noise["granularity"],
+        noise["local_sigma"],
+        budget.delta,
+        seed,
+        "fourier",
+        adjacency,
+        budget.stated_survivors(clients),
     )
 
 

@@ -74,10 +74,11 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
 
     A closed formula gives the epsilon.
     """
-    local = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, categories, clients), budget)
+    hiding = budget.survivors(clients)
+    local = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, categories, hiding), budget)
     for _ in range(MOST_RETREATS):
         table = design(local)
-        report = shuffled_table_privacy(table, clients).report(budget.delta, budget.adjacency, budget.rounds, budget.sampling)
+        report = shuffled_table_privacy(table, hiding).report(budget.delta, budget.adjacency, budget.rounds, budget.sampling)
         if report.epsilon_by(budget.method) <= budget.epsilon:
             return table
         local *= 1 - BACKED_OFF
@@ -86,12 +87,12 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
 
 def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int, budget: Budget) -> LookupTable:
     """Return the table whose shuffled letters keep a budget, from designs for local epsilons."""
-    designed = cache(design)
+    designed, hiding = cache(design), budget.survivors(clients)
     # The search starts from the local epsilon of randomised response, which has a quick formula; few tables of that epsilon reveal more.
-    start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, clients), budget)
+    start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, hiding), budget)
     if budget.delta == 0:
         return designed(start)
     local = local_epsilon(
-        lambda epsilon: shuffled_table_privacy(designed(epsilon), clients), budget, tolerance=DESIGN_TOLERANCE, start=start
+        lambda epsilon: shuffled_table_privacy(designed(epsilon), hiding), budget, tolerance=DESIGN_TOLERANCE, start=start
     )
     return designed(local)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ...arguments import check_probability, check_real
 from ...arrays import FloatArray
 from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
+from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import EPSILON_LOW
 from ..contracts.options import check_parameters, parameter
 from ..contracts.privacy import Privacy
@@ -40,9 +41,11 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
     categories : int
         Number of items, at least 2.
     clients : int
-        Number of clients on which the guarantee rests, from 1 to 10**12.
+        Number of clients, from 1 to 10**12.
     delta : float
         Failure probability of `guarantee`, from 0, for the messages' own privacy, to below 1.
+    survivors : int or None
+        Number of clients whose letters suffice for the guarantee, if others drop out; None for all clients.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
         "Number of clients whose letters are shuffled.", 1, MOST_CLIENTS, default=1, unit="clients", at_most="population"
     )
     delta: float = 1e-5
+    survivors: int | None = parameter(**SURVIVORS)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -68,9 +72,9 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
         """Number of letters, one for each item."""
         return self.categories
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of the histogram of messages, for any other clients' items."""
-        return shuffled_response_privacy(self.epsilon, self.categories, self.clients)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of the histogram of so many clients' messages, for any other clients' items."""
+        return shuffled_response_privacy(self.epsilon, self.categories, clients)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:
         """Return the probability of each item."""

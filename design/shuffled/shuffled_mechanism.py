@@ -9,27 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
+from ..contracts.joint_messages import JointMessages
 from ..contracts.mechanism import Mechanism, MessageScore
 
 
-class ShuffledMechanism(Mechanism):
+class ShuffledMechanism(JointMessages, Mechanism):
     """A mechanism whose server sees only the number of messages with each letter.
 
     Either a trusted shuffler, which forgets senders and order, provides these numbers, or a secure sum of one-hot letters modulo ``clients
     + 1``. A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum; errors and privacy are the same.
 
-    Attributes
-    ----------
-    clients : int
-        Number of clients on which the guarantee rests.
     """
-
-    clients: int
-
-    @property
-    def joint_clients(self) -> int:
-        """Number of clients, as the server sees only the counts of their letters."""
-        return self.clients
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism of other clients, whose letters have the same law."""

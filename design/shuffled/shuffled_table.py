@@ -32,9 +32,11 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
     table : LookupTable
         The table.
     clients : int
-        Number of clients on which the guarantee rests, from 1 to 10**12.
+        Number of clients, from 1 to 10**12.
     delta : float
         Failure probability of `guarantee`, from 0, for the letters' own privacy, to below 1.
+    survivors : int or None
+        Number of clients whose letters suffice for the guarantee, if others drop out; None for all clients.
 
     Examples
     --------
@@ -49,10 +51,13 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
 
     clients: int = 1
     delta: float = 1e-5
+    survivors: int | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        if self.survivors is not None:
+            object.__setattr__(self, "survivors", check_integer("survivors", self.survivors, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "delta", 0.0 if self.delta == 0 else check_probability("delta", self.delta))
 
     @property
@@ -60,9 +65,9 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
         """Number of the table's letters."""
         return len(self.table.alphabet)
 
-    def privacy(self) -> Privacy:
-        """Return the privacy of the histogram of letters, for any other clients' values."""
-        return shuffled_table_privacy(self.table, self.clients)
+    def privacy_of(self, clients: int) -> Privacy:
+        """Return the privacy of the histogram of so many clients' letters, for any other clients' values."""
+        return shuffled_table_privacy(self.table, clients)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -7,7 +7,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ...analysis.planner.record import Plan, PlannedMechanism
-from ...analysis.planner.words import guarantees_in_words, percentage, population_in_words, recommendations_in_words, task_in_words
+from ...analysis.planner.words import (
+    drop_outs_in_words,
+    guarantees_in_words,
+    percentage,
+    population_in_words,
+    recommendations_in_words,
+    task_in_words,
+)
 from ...design.contracts.registry import REAL_NUMBERS
 from ...shown import in_figures, with_powers
 from ..drawing.style import print_style
@@ -48,7 +55,7 @@ class PlanTable:
     folded: Sequence[PlannedMechanism]
     title: str
     guarantee: str
-    bound_reasons: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def write_plan_page(plan: Plan, path: Path) -> None:
@@ -102,13 +109,14 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
     single = plan.task.rounds == 1
     kept = (column for column in columns if not (single and column.heading == "Average of all rounds"))
     reasons = dict.fromkeys(planned.bound_reason for planned in shown)
+    left = drop_outs_in_words(plan, every)
     return PlanTable(
         tuple(column for column in kept if any(column.value(planned) is not None for planned in every)),
         shown,
         folded,
         f"{len(folded)} more: no shorter and no better than another mechanism, or references on real numbers",
         guarantees_in_words(plan, trust_model),
-        tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason),
+        (*((left,) if left else ()), *(f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason)),
     )
 
 

@@ -99,7 +99,7 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     ),
     "distributed-discrete-laplace": (
         ["--clients", "1000", "--dimension", "16", "--rounds", "3"],
-        {"bits": "bits", "steps": "steps", "scale": "scale", "survivors": "survivors"},
+        {"bits": "bits", "steps": "steps", "scale": "scale"},
         ["--clients", "1000", "--dimension", "16"],
     ),
     "central-gaussian": (

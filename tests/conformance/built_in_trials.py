@@ -26,6 +26,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "cpsgd": {"bits": 10},
     "poisson-binomial": {"bits": 4},
     "distributed-discrete-laplace": {"bits": 9},
+    "split-and-mix": {"bits": 250},
     "central-gaussian": {"bits": 8},
     "exact-histogram": {"code": "identity"},
     "subsampled-gaussian": {"coordinate_share": 0.9},

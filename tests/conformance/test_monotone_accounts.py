@@ -39,6 +39,8 @@ NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "poisson-binomial": ("clients", {"clients": 20, "trials": 2, "theta": 0.1, "dimension": 2}),
     "distributed-discrete-laplace": ("scale", {"clients": 40, "survivors": 50, "bits": 20, "steps": 5, "scale": 9.0, **VECTOR}),
     "distributed-discrete-laplace clients": ("clients", {"clients": 40, "survivors": 50, "bits": 20, "steps": 5, "scale": 9.0, **VECTOR}),
+    "split-and-mix": ("scale", {"clients": 40, "bits": 260, "messages": 13, "steps": 5, "scale": 9.0, **VECTOR}),
+    "split-and-mix clients": ("clients", {"clients": 40, "bits": 260, "messages": 13, "steps": 5, "scale": 45.0, **VECTOR}),
     "central-laplace": ("scale", {"clients": 40, "steps": 5, "scale": 9.0, **VECTOR}),
     "central-gaussian": ("noise_multiplier", {"clients": 40, "steps": 500, "noise_multiplier": 2.0, **VECTOR}),
     "subsampled-gaussian": (
@@ -63,6 +65,7 @@ LITTLE_NOISE: Mapping[str, Mapping[str, Any]] = {
     "distributed-discrete-gaussian": {**SUMMED, "local_sigma": 0.012},
     "distributed-skellam": {**SUMMED, "local_variance": 1e-4},
     "distributed-discrete-laplace": {"survivors": 50, "bits": 30, "steps": 5, "scale": 2.0, **VECTOR},
+    "split-and-mix": {"bits": 900, "messages": 30, "steps": 5, "scale": 2.0, **VECTOR},
     "cpsgd": {"levels": 4, "trials": 3, "rotated": False, **VECTOR},
     "poisson-binomial": {"trials": 1, "theta": 0.45, "dimension": 2},
     "sketched-discrete-gaussian": PADDED,
@@ -107,10 +110,11 @@ def test_more_noise_never_reveals_more(name: str) -> None:
 
 
 def test_every_secure_sum_is_asked_about_more_clients() -> None:
+    summed = {entry.name for entry in REGISTRY.values() if entry.trust_model == "secure-sum"} | {"split-and-mix"}
     asked = {
         entry.name
         for entry in REGISTRY.values()
-        if entry.trust_model == "secure-sum" and entry.private and "clients" in {option.name for option in entry.account_options}
+        if entry.name in summed and entry.private and "clients" in {option.name for option in entry.account_options}
     }
     assert set(LITTLE_NOISE) == asked
 

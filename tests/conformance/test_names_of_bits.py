@@ -97,4 +97,6 @@ def test_messages_are_as_long_as_the_bits_say(case: Case) -> None:
     # Poisson-binomial sums of few clients need fewer bits than the option allows, but more than half of them.
     sent = mechanism.padded_dimension if isinstance(mechanism, SecureSumMechanism) else mechanism.domain.dimension
     assert mechanism.bits_per_client <= typed * sent
-    assert mechanism.bits_per_client > typed / 2 * sent
+    # Items are whole steps, and their shares need no more bits.
+    few = isinstance(case.domain, Categories) and case.entry.trust_model == "shuffled"
+    assert few or mechanism.bits_per_client > typed / 2 * sent

@@ -21,8 +21,9 @@ def plan() -> Plan:
 
 
 def test_a_delta_makes_secure_sums_possible(plan: Plan) -> None:
-    local, secure_sum, central = plan.advice
-    assert (local.mechanism, secure_sum.mechanism, central.mechanism) == (plan.recommended["local"], None, None)
+    local, shuffled, secure_sum, central = plan.advice
+    assert local.mechanism == plan.recommended["local"]
+    assert (shuffled.mechanism, secure_sum.mechanism, central.mechanism) == (None, None, None)
     (relaxed,) = secure_sum.relaxations
     assert (relaxed.constraint, relaxed.value) == ("delta", 1e-6)
     another = plan_task(replace(VECTORS, delta=1e-6), trust="secure-sum", timed=False)
@@ -32,6 +33,12 @@ def test_a_delta_makes_secure_sums_possible(plan: Plan) -> None:
     stated = float(re.search(r"with ([\d,.]+) times less", relaxed.text)[1].replace(",", ""))
     assert stated == pytest.approx(ratio, rel=0.005)
     assert "delta must be above 0" in secure_sum.reason
+
+
+def test_a_sum_of_mixed_shares_needs_every_message() -> None:
+    (advice,) = advise(plan_task(replace(VECTORS, delta=1e-6), trust="shuffled", timed=False)).advice
+    assert advice.mechanism == "split-and-mix"
+    assert "If any message is lost, so is the sum." in str(advice)
 
 
 def test_numbers_of_clients_reach_the_stated_errors(plan: Plan) -> None:

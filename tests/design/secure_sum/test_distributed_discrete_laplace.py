@@ -143,8 +143,6 @@ def test_the_norm_must_be_one() -> None:
         DistributedDiscreteLaplaceMechanism(NormBall(3, 2.0), 5, 20, 2, 3.0, 5)
     with pytest.raises(InfeasibleError, match="norm must be 1"):
         build_mechanism(NAME, Task(NormBall(3, 2.0), 10, 1.0, 0.0, "replace-one"))
-    with pytest.raises(InfeasibleError, match="survivors must be at most the clients, 10, got 11"):
-        build_mechanism(NAME, Task(BALL, 10, 1.0, 0.0, "replace-one"), {"survivors": 11})
 
 
 def test_rounds_and_sampling_keep_the_budget() -> None:

@@ -121,7 +121,7 @@ def test_details_have_the_mechanism_s_worst_error() -> None:
     values: dict[str, Any] = {"clients": 50, "dimension": 16, "clip": 1.0, "local_variance": 0.16, "granularity": 0.1}
     details = account("distributed-skellam", **values, delta=1e-5).subject.details
     sizes = {"clients", "dimension", "norm", "padded_dimension", "clip", "bits", "rotation", "rotation_seed"}
-    assert details.keys() == sizes | {"local_variance", "granularity", "rounded_norm", "worst_squared_error", "bias_bound"}
+    assert details.keys() == sizes | {"local_variance", "granularity", "rounded_norm", "worst_squared_error", "bias_bound", "survivors"}
     # The rounded norm is sqrt(c**2 + g**2 d/4 + g (c + g sqrt(d)/2)), for clip norm c, granularity g and dimension d.
     assert details["rounded_norm"] == pytest.approx(math.sqrt(1 + 0.04 + 0.1 * (1 + 0.2)))
     mechanism = DistributedSkellamMechanism(NormBall(16, 2.0), 50, 20, 0.1, 0.16, 1e-5)

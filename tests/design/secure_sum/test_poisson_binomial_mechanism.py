@@ -314,7 +314,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):
         MECHANISM.decode(np.zeros(16), 4)
     for clients in (3, 5):
-        with pytest.raises(ValueError, match=f"clients must be 4, for whose tosses the guarantee is stated, got {clients}"):
+        with pytest.raises(ValueError, match=f"clients must be 4, for whose noise the guarantee is stated, got {clients}"):
             MECHANISM.decode(np.zeros(16, dtype=np.uint64), clients)
 
 

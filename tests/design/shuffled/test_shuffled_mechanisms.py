@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from quietbits.design.frequencies.randomised_response import FrequencyRandomisedResponse
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.shuffled.shuffled_items import ShuffledRandomisedResponse, shuffled_response_privacy
 from quietbits.design.shuffled.shuffled_mechanism import ShuffledMechanism
@@ -55,7 +56,7 @@ def test_what_is_stated(mechanism: ShuffledMechanism) -> None:
 
 def test_a_message_is_that_of_the_local_mechanism() -> None:
     items = np.resize([0, 1, 2, 3], 100)
-    shuffled, local = ShuffledRandomisedResponse(3.0, 4, 1000), ShuffledRandomisedResponse.__mro__[2](3.0, 4)
+    shuffled, local = ShuffledRandomisedResponse(3.0, 4, 1000), FrequencyRandomisedResponse(3.0, 4)
     words = [seeded_words(np.random.default_rng(1)) for _ in range(2)]
     np.testing.assert_array_equal(shuffled.encode(items, words[0]), local.encode(items, words[1]))
     assert shuffled.error() == local.error()

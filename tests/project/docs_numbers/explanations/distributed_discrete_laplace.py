@@ -11,8 +11,10 @@ NUMBERS, ITEMS = quietbits.Interval(), quietbits.Categories(100)
 
 
 @cache
-def error(name: str, domain: quietbits.Interval | quietbits.Categories, delta: float, rounds: int = 1, **options: int) -> float:
-    task = quietbits.Task(domain, CLIENTS, 1.0, delta, "replace-one", rounds=rounds)
+def error(
+    name: str, domain: quietbits.Interval | quietbits.Categories, delta: float, rounds: int = 1, dropout: float = 0.0, **options: int
+) -> float:
+    task = quietbits.Task(domain, CLIENTS, 1.0, delta, "replace-one", rounds=rounds, dropout=dropout)
     return build_mechanism(name, task, options).error().of_mean(CLIENTS)
 
 
@@ -59,7 +61,7 @@ def one_count() -> float:
 
 
 def planned_price() -> float:
-    return error("distributed-discrete-laplace", ITEMS, 0.0, survivors=8000) / histogram()
+    return error("distributed-discrete-laplace", ITEMS, 0.0, dropout=0.2) / histogram()
 
 
 def to_a_client() -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quietbits.solvers.accounting.sampled_noise import poisson_cumulants
-from quietbits.solvers.divergences.subsampled_coordinates import subsampled_coordinate_curve
+from quietbits.solvers.accounting.subsampled_coordinates import subsampled_coordinate_curve
 
 POINTS = np.linspace(-20.0, 45.0, 200_001)
 DENSITY = np.exp(-(POINTS**2) / 2) / math.sqrt(2 * math.pi) * (POINTS[1] - POINTS[0])

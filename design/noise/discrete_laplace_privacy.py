@@ -6,9 +6,9 @@ from ...arguments import check_choice
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.discrete_laplace_divergence import discrete_laplace_divergences, discrete_laplace_loss
 from ...solvers.divergences.polya_divergence import polya_epsilon
-from .accounts import composed_loss, loss_account, pure_account, pure_privacy, renyi_account
-from .guarantee import ADJACENCIES, TRUST_MODELS
-from .privacy import Privacy
+from ..contracts.accounts import composed_loss, loss_account, pure_account, pure_privacy, renyi_account
+from ..contracts.guarantee import ADJACENCIES, TRUST_MODELS
+from ..contracts.privacy import Privacy
 
 # Vectors of a ball of the L1 norm are at most this many radii apart, for each adjacency.
 RADII = {"replace-one": 2, "add-or-remove-one": 1}

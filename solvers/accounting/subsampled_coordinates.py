@@ -17,10 +17,10 @@ import numpy as np
 import scipy
 
 from ...arrays import FloatArray
-from ..accounting.renyi_curve import RenyiCurve
-from ..accounting.sampling import ROUNDING, log_binomials, log_expm1
 from ..numerics.concave_envelope import concave_envelope
 from ..numerics.log_sum_exp import log_sum_exp
+from .renyi_curve import RenyiCurve
+from .sampling import ROUNDING, log_binomials, log_expm1
 
 # Whole orders with exact moments; chords bound the orders between them.
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *range(64, 128, 16), *range(128, 257, 32))

@@ -77,6 +77,10 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "cpsgd": (CPSGD, {"theorem-1", "rdp", "near-gaussian"}),
     "poisson-binomial": ([*POISSON, "--delta", "1e-5"], {"pure", "rdp", "pld"}),
     "sketched-discrete-gaussian": (["sketched-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
+    "sketched-skellam": (
+        ["sketched-skellam", *SKETCHED[:4], "--local-variance", "0.02", *SKETCHED[6:]],
+        {"rdp", "near-gaussian"},
+    ),
     "sparse-discrete-gaussian": (["sparse-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "rdp-classic", "pld"}),
     "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "any-clients", "message"}),

@@ -88,6 +88,11 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
         ["--clients", "1000"],
     ),
+    "sketched-skellam": (
+        [*SKETCHED, "--rounds", "10", "--slack", "4"],
+        {name: name.replace("_", "-") for name in ("local_variance", "granularity", "padded_dimension", "sketch_clip")},
+        ["--clients", "1000"],
+    ),
     "sparse-discrete-gaussian": (
         [*SKETCHED, "--sparsity", "4"],
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},

@@ -51,6 +51,8 @@ CODE = [
     *("--clients", "5000", "--dimension", "20", "--local-epsilon", "3"),
     *("--letter-bits", "4", "--seed-bits", "12", "--closest", "2"),
 ]
+SPLIT = ["split-and-mix", "--clients", "1000", "--dimension", "1", "--clip", "0.5"]
+SUBSAMPLED = ["subsampled-gaussian", "--clients", "1000", "--dimension", "64"]
 ITEMS = ["--clients", "100", "--categories", "50", "--rows", "2", "--width", "8", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
     "mvu": (["mvu", "table.json", "--delta", "1e-5"], {"pure", "rdp", "pld"}),
@@ -121,6 +123,14 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "central-discrete-laplace": (
         ["central-discrete-laplace", *SHARED, "--steps", "1", "--scale", "2", *DELTA],
         {"pure", "rdp", "pld"},
+    ),
+    "split-and-mix": (
+        [*SPLIT, "--bits", "150", "--messages", "10", "--steps", "200", "--scale", "400", *DELTA],
+        {"pure", "rdp", "pld"},
+    ),
+    "subsampled-gaussian": (
+        [*SUBSAMPLED, "--levels", "7", "--coordinate-clip", "0.5", "--noise-multiplier", "5", *DELTA],
+        {"rdp"},
     ),
     "central-staircase": (
         ["central-staircase", *("--clients", "1000", "--steps", "64", "--epsilon", "1", "--width", "50"), *DELTA],

@@ -118,6 +118,16 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"steps": "steps", "scale": "scale"},
         ["--clients", "1000", "--dimension", "20"],
     ),
+    "split-and-mix": (
+        ["--clients", "1000", "--dimension", "4", "--norm", "1"],
+        {name: name for name in ("bits", "messages", "steps", "scale")},
+        ["--clients", "1000", "--dimension", "4", "--norm", "1"],
+    ),
+    "subsampled-gaussian": (
+        ["--clients", "1000", "--dimension", "64"],
+        {"levels": "levels", "coordinate_clip": "coordinate-clip", "noise_multiplier": "noise-multiplier"},
+        ["--clients", "1000", "--dimension", "64"],
+    ),
     "central-staircase": (
         ["--clients", "1000", "--low", "0", "--high", "1"],
         {"steps": "steps", "width": "width", "epsilon_per_round": "epsilon"},

@@ -17,9 +17,16 @@ from .deployment import TABLE_FILE, Deployment, deployment_of
 from .known_answers import known_answers
 from .translation.c_client import c_client, template
 from .translation.client_description import ClientDescription
+from .translation.java_client import java_client
+from .translation.rust_client import rust_client
+from .translation.typescript_client import typescript_client
 
 DEPLOYMENT_FILE, VECTORS_FILE, README_FILE = "deployment.json", "vectors.json", "README.md"
-LANGUAGES: Mapping[str, Callable[[ClientDescription], dict[str, str]]] = MappingProxyType({"c": c_client})
+LANGUAGES: Mapping[str, Callable[[ClientDescription], dict[str, str]]] = MappingProxyType(
+    {"c": c_client, "typescript": typescript_client, "rust": rust_client, "java": java_client}
+)
+# What a build of a Rust client leaves in its folder.
+BUILT = ("rust/Cargo.lock", "rust/target/")
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,8 @@ def load_deployment(folder: str | os.PathLike[str]) -> Deployment:
 def verify_deployment(folder: str | os.PathLike[str]) -> Verification:
     """Recompute a deployment's folder without a solver: parameters, guarantee, constants, known answers and source code.
 
-    Source code by another version of quietbits is not compared, as its text may differ; its known answers are.
+    Source code by another version of quietbits is not compared, as its text may differ; its known answers are. What a build of a Rust
+    client leaves in its folder is ignored.
 
     Raises
     ------
@@ -143,7 +151,8 @@ def verify_deployment(folder: str | os.PathLike[str]) -> Verification:
     languages = [language for language in LANGUAGES if (folder / language).is_dir()]
     expected = deployment_files(deployment, languages)
     other_version = deployment.version != __version__
-    present = sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file())
+    every = (str(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file())
+    present = sorted(path for path in every if not path.startswith(BUILT))
     uncompared = []
     for path in sorted({*expected, *present}):
         code = path not in (DEPLOYMENT_FILE, TABLE_FILE, VECTORS_FILE)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
-from ..contracts.mechanism import Error, error_of_draws
+from ..contracts.mechanism import Error
 from ..contracts.norm_ball import NormBall
-from ..contracts.sketched_mechanism import SketchedMechanism
+from ..contracts.sketched_mechanism import SketchedMechanism, error_of_draws
 from ..transforms.count_sketch import CountMeanSketch
 from ..transforms.linear_sketch import LinearSketch
 from .delegated_sum import DelegatedSum

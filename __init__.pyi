@@ -12,6 +12,9 @@ from .analysis.composition.spec import AccountedPart as AccountedPart
 from .analysis.composition.spec import Composition as Composition
 from .analysis.composition.spec import load_composition as load_composition
 from .analysis.composition.spec import parse_composition as parse_composition
+from .analysis.deployed_clients.decode_messages import decode_messages as decode_messages
+from .analysis.deployed_clients.deploy import deploy as deploy
+from .analysis.deployed_clients.deploy import deploy_table as deploy_table
 from .analysis.deployed_clients.encoder import process_encoder as process_encoder
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
@@ -92,6 +95,12 @@ from .design.contracts.registry import Noise as Noise
 from .design.contracts.registry import Option as Option
 from .design.contracts.task import Budget as Budget
 from .design.contracts.task import Task as Task
+from .design.deployment.decoder import DecodedEstimate as DecodedEstimate
+from .design.deployment.decoder import Decoder as Decoder
+from .design.deployment.deployment import Deployment as Deployment
+from .design.deployment.folder import load_deployment as load_deployment
+from .design.deployment.folder import verify_deployment as verify_deployment
+from .design.deployment.folder import write_deployment as write_deployment
 from .design.federated.model_history import ModelHistory as ModelHistory
 from .design.federated.model_history import apply_package as apply_package
 from .design.federated.model_history import catch_up_package as catch_up_package
@@ -161,6 +170,7 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import NotFiniteError as NotFiniteError
 from .errors import PlugInError as PlugInError
 from .errors import TableError as TableError
+from .figures.report.deployment_report import write_deployment_report as write_deployment_report
 from .figures.report.report import write_report as write_report
 from .solvers.accounting.renyi_curve import RenyiCurve as RenyiCurve
 from .solvers.accounting.renyi_divergence import renyi_matrix as renyi_matrix

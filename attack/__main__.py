@@ -9,14 +9,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from . import calibrations, clients, commands, compositions, exact_accounts, kills, monotone, packages, stores, tables, trainings
+from . import (
+    calibrations,
+    clients,
+    commands,
+    compositions,
+    deployments,
+    exact_accounts,
+    kills,
+    monotone,
+    packages,
+    stores,
+    tables,
+    trainings,
+)
 from .cases import Attack
 from .isolation import Outcome, run_apart
 from .ready_test import write_ready_test
 
 ATTACKS: tuple[Attack, ...] = tuple(
     module.ATTACK
-    for module in (tables, packages, stores, commands, calibrations, monotone, exact_accounts, compositions, trainings, clients, kills)
+    for module in (
+        tables,
+        packages,
+        stores,
+        deployments,
+        commands,
+        calibrations,
+        monotone,
+        exact_accounts,
+        compositions,
+        trainings,
+        clients,
+        kills,
+    )
 )
 FAILURES = Path(__file__).parent / "failures"
 # Largest number of failures that an attack writes as tests; further failures are only printed.

@@ -19,6 +19,8 @@ from .parameters import REFUSALS, load_accounts, sampling_of
 # ROUNDING bounds the error of probabilities in floating point, relative to delta, and TAIL the omitted tails.
 ROUNDING, TAIL = 1e-7, 1e-15
 MOST_OUTCOMES = 400_000
+# Cells of Gaussian noise, whose law is known only on cells.
+CELLS = 120
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,28 @@ def central_gaussian(sigma: float, steps: int, adjacency: str) -> tuple[Pair, di
     numbers = {"clients": 1, "dimension": 1, "norm": "2", "clip": 1.0, "steps": steps}
     # The noise that the account counts is less than the law's.
     return pair, numbers | {"noise_multiplier": sigma / sensitivity * (1 - 1e-12)}
+
+
+def subsampled_gaussian(noise: float, levels: int, share: float, clip: float, angle: float) -> tuple[Pair, dict[str, Any]]:
+    """Return two rotated coordinates of a longest vector, rounded and sampled, with noise that is put into cells."""
+    deviation = noise * share / clip
+    edges = np.linspace(-9 * deviation, 9 * deviation + 1, CELLS - 1)
+
+    def cells(shift: float) -> FloatArray:
+        below = np.diff(stats.norm.cdf(edges, shift, deviation), prepend=0.0, append=1.0)
+        above = -np.diff(stats.norm.sf(edges, shift, deviation), prepend=1.0, append=0.0)
+        # Differences of numbers near 1 would lose the upper tail.
+        return np.asarray(np.where(np.append(edges, np.inf) > shift, above, below))
+
+    # Levels are counted in shares of the largest level.
+    parts = list[Pair]()
+    for coordinate in (math.cos(angle), math.sin(angle)):
+        place = min(abs(coordinate) / clip, 1.0) * levels
+        below = min(math.floor(place), levels - 1)
+        rounded = (below + 1 - place) * cells(below / levels) + (place - below) * cells((below + 1) / levels)
+        parts.append(Pair(cells(0.0), (1 - share) * cells(0.0) + share * rounded))
+    numbers = {"clients": 1, "dimension": 2, "norm": "2", "clip": 1.0, "levels": levels, "coordinate_share": share}
+    return parts[0].product(parts[1]), numbers | {"coordinate_clip": clip, "noise_multiplier": noise}
 
 
 def _l1_ball(moves: list[int], adjacency: str) -> dict[str, Any]:
@@ -226,6 +250,7 @@ LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
     "central-laplace": central_laplace,
     "central-staircase": central_staircase,
     "central-gaussian": central_gaussian,
+    "subsampled-gaussian": subsampled_gaussian,
     "cpsgd": cpsgd,
     "poisson-binomial": poisson_binomial,
     "shuffled-frequency-randomised-response": shuffled_bits,
@@ -281,6 +306,13 @@ def draw(rng: random.Random) -> Arguments:
             "adjacency": adjacency,
         },
         "central-gaussian": {"sigma": max(noise, 1.0), "steps": rng.randint(1, 4), "adjacency": adjacency},
+        "subsampled-gaussian": {
+            "noise": 10 ** rng.uniform(-0.3, 1),
+            "levels": rng.choice((1, 1, 3, 7)),
+            "share": rng.uniform(0.05, 0.95),
+            "clip": rng.choice((1.0, rng.uniform(0.5, 1.0))),
+            "angle": rng.uniform(0, math.pi / 2),
+        },
         "cpsgd": {"clients": clients, "trials": int(10 ** rng.uniform(0, 2)), "probability": chance, "levels": rng.randint(2, 4)},
         "poisson-binomial": {"clients": clients, "trials": rng.randint(1, 8), "theta": rng.uniform(0.001, 0.499), "others": others},
         "shuffled-frequency-randomised-response": {"clients": rng.randint(2, 80), "epsilon": noise, "others": abs(others)},
@@ -299,6 +331,8 @@ def draw(rng: random.Random) -> Arguments:
         law[name]["dimension"] = rng.randint(1, 2)
     if name in REPLACED:
         adjacency = "replace-one"
+    if name == "subsampled-gaussian":
+        adjacency = "add-or-remove-one"
     share = rng.choice((None, None, rng.uniform(0.05, 1.0)))
     sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]
     rounds = rng.randint(1, 3)

@@ -143,16 +143,23 @@ def _deploy_group() -> None:
     """Write a folder with a mechanism's clients in other languages; NAME is a mechanism, or a table's file."""
 
 
+def _realised(deployment: "Deployment") -> str:
+    realised = deployment.program.realised_epsilon
+    if realised is not None:
+        return repr(realised)
+    secure_sum = deployment.mechanism.guarantee.trust_model == "secure-sum"
+    return "none: only the sum of all messages is private" if secure_sum else "that of the table"
+
+
 def print_deployment(deployment: "Deployment", title: str) -> None:
     """Print a deployment as a table."""
     program = deployment.program
-    realised = program.realised_epsilon
     grid(
         f"{deployment.full_name}: {title}",
         (
             ("mechanism", deployment.mechanism_name),
             ("guarantee", deployment.privacy_words),
-            ("realised epsilon of a message", "that of the table" if realised is None else repr(realised)),
+            ("realised epsilon of a message", _realised(deployment)),
             (
                 "message",
                 f"{program.fields} field{'s' if program.fields > 1 else ''} of {program.field_bits} bits, {program.message_bytes} bytes",

@@ -43,7 +43,6 @@ class DesignObjective(StrEnum):
 class ExportFormat(StrEnum):
     """Formats of exported tables."""
 
-    c = "c"
     npz = "npz"
     csv = "csv"
     parquet = "parquet"
@@ -129,8 +128,8 @@ def verify_command(
     """Recompute a table's certificate from its file, without a solver (`read_table`).
 
     The exit code is 1 if anything differs. For a folder of a deployment, the command recomputes the mechanism, its guarantee, its clients'
-    code and known answers (`verify_deployment`). For a folder of tables, the command verifies all tables, their C headers, and the index if
-    there is one (`verify_folder`).
+    code and known answers (`verify_deployment`). For a folder of tables, the command verifies all tables, and the index if there is one
+    (`verify_folder`).
     """
     if (file / "deployment.json").is_file():
         verify_deployed(file, json)
@@ -217,11 +216,14 @@ def _gaps(table: "LookupTable") -> dict[str, float | None]:
 
 def export_command(
     file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
-    file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write: c is a C99 header with a sampler.")],
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")],
     output: Annotated[Path, typer.Option(help="Where to write it; - is standard output.")],
     most_megabytes: Megabytes = None,
 ) -> None:
-    """Verify a table and write it in another format (`export_table`)."""
+    """Verify a table and write it in another format (`export_table`).
+
+    `quietbits deploy` writes the table's clients as source code.
+    """
     from ..design.tables.export import export_table
 
     check_outputs(output, inputs=[file])

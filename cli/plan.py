@@ -10,8 +10,8 @@ from ..extras import require
 from ..files import STANDARD_OUTPUT
 from ..shown import in_figures
 from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn
-from .options import Dask, Epsilon, Json, Seed, Workers, complete_adjacency, example_option
-from .task import Categories, Clients, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
+from .options import Dask, Json, Seed, Workers, complete_adjacency, example_option
+from .task import Categories, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,8 +40,8 @@ def plan_command(
     spec: Annotated[
         Path | None, typer.Argument(help="Many tasks to plan, as TOML, instead of the options of one; --example prints such a file.")
     ] = None,
-    clients: Clients | None = None,
-    epsilon: Epsilon | None = None,
+    clients: Annotated[int | None, typer.Option(help="Number of clients; must be given without a file.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy parameter of all rounds together; must be given without a file.")] = None,
     adjacency: Annotated[
         str | None,
         typer.Option(help="replace-one or add-or-remove-one: which data sets are neighbours.", autocompletion=complete_adjacency),

@@ -61,7 +61,7 @@ def _print_index(index: Path) -> None:
         for words, column in (("any size", "optimality_gap"), ("same bits", "letters_gap"))
     }
     rows = (
-        ("tables", f"{len(tables):,}, each as JSON and as a C header, in {index.parent}"),
+        ("tables", f"{len(tables):,}, each as JSON, in {index.parent}"),
         *((f"largest gap, {words}", percent_up(max(shares)) if len(shares) else "none") for words, shares in gaps.items()),
         ("index", f"{index}, {index.with_name(PAGE_NAME)}"),
     )

@@ -66,6 +66,11 @@ _LISTED = {
         "Secure sums: error against bits",
         "four minutes",
     ),
+    "sampled-coordinates": ListedFigure(
+        "beyond.sampled_coordinates",
+        "Sampled coordinates and sketches: error against bits",
+        "ten seconds",
+    ),
     "plan-pareto": ListedFigure(
         "planner.pareto",
         "Designs for a mean: error against bits, by trust model",

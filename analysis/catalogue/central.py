@@ -4,6 +4,12 @@ from ...design.central.central_gaussian import CentralGaussianMechanism, calibra
 from ...design.central.central_laplace import CentralLaplaceMechanism, calibrate_central_laplace
 from ...design.central.central_noise import CentralItems, CentralNoise, CentralNumbers
 from ...design.central.central_staircase import CentralStaircaseMechanism, calibrate_central_staircase
+from ...design.central.subsampled_gaussian import (
+    LARGEST_SHARE,
+    SMALLEST_SHARE,
+    SubsampledGaussianMechanism,
+    calibrate_subsampled_gaussian,
+)
 from ...design.contracts.calibration import over_rounds
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.mechanism import Mechanism
@@ -24,6 +30,14 @@ BITS = Option(
     budget="coordinate",
 )
 TRIED_BITS = (8, 12, 16, 20)
+LETTER_BITS = Option("letter_bits", int, "Bits of a coordinate that is sent.", 4, 2, 8, "bits")
+SHARE = Option("coordinate_share", float, "Probability that a client sends a coordinate.", 0.125, SMALLEST_SHARE, LARGEST_SHARE)
+CLIP_FACTOR = Option(
+    "clip_factor", float, "Largest rotated coordinate over the root of its mean square, for a longest vector.", 4.0, 0.5, 100.0
+)
+ROTATION_SEED = Option("rotation_seed", int, "Public seed of the rotation.", 0, 0, 2**63 - 1)
+# Bits of a coordinate, and shares of the coordinates, that plans try.
+TRIED_SHARES = ((4, 0.5), (4, 0.125), (3, 1 / 32))
 
 
 def _lower_bound(task: Task) -> float | None:
@@ -90,6 +104,23 @@ def _staircase(task: Task, options: Values) -> Mechanism:
         return calibrate_central_staircase(ball, task.clients, options["bits"], epsilon, task.adjacency)
 
     return _for_inputs(task, over_rounds(task.budget, build))
+
+
+def _subsampled(task: Task, options: Values) -> Mechanism:
+    ball, budget = task.ball("subsampled-gaussian", (2.0,)), task.budget_of("subsampled-gaussian")
+    share, factor, seed = (options[name] for name in ("coordinate_share", "clip_factor", "rotation_seed"))
+    return calibrate_subsampled_gaussian(ball, task.clients, options["letter_bits"], share, factor, budget, seed)
+
+
+def _subsampled_candidates(task: Task) -> list[Values]:
+    """Return usual shares of the coordinates, or the share that uses up the task's bits."""
+    most = task.most_message_bits
+    if most is None:
+        return [{"letter_bits": bits, "coordinate_share": share} for bits, share in TRIED_SHARES]
+    shares = {bits: most / (bits * (task.dimension + task.dimension % 2)) for bits in (2, 4)}
+    return [
+        {"letter_bits": bits, "coordinate_share": min(share, LARGEST_SHARE)} for bits, share in shares.items() if share >= SMALLEST_SHARE
+    ]
 
 
 ENTRIES = (
@@ -185,6 +216,35 @@ ENTRIES = (
         use=(
             "Use it for a number where clients trust the server and the guarantee must have no delta. At a small epsilon it equals "
             "`central-laplace`; at epsilon 10 its error is 24 times smaller."
+        ),
+    ),
+    Entry(
+        name="subsampled-gaussian",
+        title="Few bits of a secret sample of coordinates, to whose sum a trusted server adds Gaussian noise",
+        paper=(
+            "Chen, Song, Özgür, Kairouz 2023, Privacy amplification via compression: achieving the optimal "
+            "privacy-accuracy-communication trade-off in distributed mean estimation"
+        ),
+        domains=(NormBall,),
+        trust_model="central",
+        adjacencies=("add-or-remove-one",),
+        accounts=("rdp",),
+        options=(LETTER_BITS, SHARE, CLIP_FACTOR, ROTATION_SEED),
+        build=_subsampled,
+        candidates=_subsampled_candidates,
+        mechanism=SubsampledGaussianMechanism,
+        norms=(2.0,),
+        lower_bound=_lower_bound,
+        formula=(
+            r"All clients rotate their vectors by the same random rotation $R$, clip coordinates to $b$, and round them to whole steps "
+            r"$\gamma$ at random. Client $i$ sends coordinate $j$ if the secret coin $B_{ij}$ with probability $q$ says so. A trusted "
+            r"server returns $$\hat x = \frac{\gamma}{q n} R^{-1} \left(\sum_i B_i \odot \mathrm{round}(R x_i/\gamma) + "
+            r"\mathcal{N}_{\mathbb{Z}/s}(0, (q z c/\gamma)^2)\right),$$ with discrete Gaussian noise on fractions $1/s$ of a step."
+        ),
+        use=(
+            "Use it for long vectors over many rounds, where clients trust the server or an enclave and noise exceeds the error of "
+            "sampling: messages are then shorter than a bit a coordinate at nearly the error of `central-gaussian`. With many clients or "
+            "short vectors, sampling costs more than the noise."
         ),
     ),
 )

@@ -13,7 +13,9 @@ from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget,
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN
 from ...design.contracts.task import Task
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from ...design.secure_sum.distributed_skellam import DistributedSkellamMechanism, distributed_skellam_privacy
 from ...design.secure_sum.sketch_calibration import (
+    DECODERS,
     LARGEST_SLACK,
     TRANSFORMS,
     USUAL_ROWS,
@@ -24,7 +26,7 @@ from ...design.secure_sum.sketch_calibration import (
     calibrate_sparse_sum,
     sketched_sum_of_noise,
 )
-from ...design.secure_sum.sketched_sum import SketchedSecureSum, SketchedSum
+from ...design.secure_sum.sketched_sum import SketchedSecureSum
 from ...design.transforms.count_sketch import MOST_ROWS
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
@@ -51,6 +53,9 @@ SKETCH_SEED = Option("sketch_seed", int, "Public seed of the sketch and of the r
 SKETCH_CLIP = Option(
     "sketch_clip", float, "L2 norm that sketches are clipped to.", CLIP_MARGIN, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"
 )
+DECODER = Option(
+    "decoder", str, "Whether the mean or the median over a count-mean sketch's rows is the estimate.", "mean", choices=DECODERS
+)
 SPARSITY = Option("sparsity", int, "Coordinates of the mean that are expected not to be zero.", low=1, high=LARGEST_DIMENSION)
 REFIT = Option("refit", bool, "Whether least squares follow the Lasso, whose estimates are too short.", True, flags="--refit/--no-refit")
 # The sum adds up rotated sketches, so the padded dimension of the sketch is a parameter, not the vectors' dimension.
@@ -60,6 +65,11 @@ SKETCH_PARAMETERS = (
     replace(SUMMED["dimension"], name="padded_dimension", help="Number of coordinates of a rotated sketch."),
     SKETCH_CLIP,
     SUMMED["local_sigma"],
+    SUMMED["granularity"],
+)
+SKELLAM_PARAMETERS = (
+    *SKETCH_PARAMETERS[:3],
+    *(option for option in options_of(DistributedSkellamMechanism) if option.name == "local_variance"),
     SUMMED["granularity"],
 )
 SPARSE = (SPARSITY, replace(TRANSFORM, default="hadamard"), ROWS, SKETCH_DIMENSION, REFIT, SKETCH_SEED)
@@ -73,14 +83,23 @@ def sketch_choice(options: Values) -> SketchChoice:
     return SketchChoice(**kept, seed=options["sketch_seed"])
 
 
-def _calibrated_sum(task: Task, options: Values) -> CalibratedSketch[SketchedSum]:
-    ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
-    return calibrate_sketched_sum(ball, task.clients, options["bits"], budget, sketch_choice(options))
+def _calibrated_sum(task: Task, options: Values, name: str, noise: str) -> CalibratedSketch[SketchedSecureSum]:
+    ball, budget, decoder = task.ball(name, (2.0,)), task.budget_of(name), options["decoder"]
+    return calibrate_sketched_sum(ball, task.clients, options["bits"], budget, sketch_choice(options), noise=noise, decoder=decoder)
+
+
+def _calibrated_gaussian(task: Task, options: Values) -> CalibratedSketch[SketchedSecureSum]:
+    return _calibrated_sum(task, options, "sketched-discrete-gaussian", "discrete-gaussian")
+
+
+def _calibrated_skellam(task: Task, options: Values) -> CalibratedSketch[SketchedSecureSum]:
+    return _calibrated_sum(task, options, "sketched-skellam", "skellam")
 
 
 def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
     ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
-    return sketched_sum_of_noise(ball, task.clients, options["bits"], budget, sketch_choice(options), options[SUM_NOISE.name])
+    choice, noise_multiplier = sketch_choice(options), options[SUM_NOISE.name]
+    return sketched_sum_of_noise(ball, task.clients, options["bits"], budget, choice, noise_multiplier, options["decoder"])
 
 
 def _calibrated_central(task: Task, options: Values) -> CalibratedSketch[CentralSketchMechanism]:
@@ -130,6 +149,23 @@ def _of_sketched(mechanism: SketchedSecureSum) -> Values:
     return {**own, "sketch_clip": mechanism.sketch_clip}
 
 
+def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
+    clients, padded, clip, variance, granularity = (values[parameter.name] for parameter in SKELLAM_PARAMETERS)
+    neighbours = usual_adjacency(adjacency, sampling, BOTH)
+    return AccountSubject(
+        f"distributed Skellam, {clients} clients, dimension {padded}, clip norm {clip:g}, of sketches",
+        distributed_skellam_privacy(clients, padded, clip, variance, granularity, neighbours),
+        neighbours,
+        details={**values, "rounded_norm": rounded_norm(clip, granularity, padded)},
+        clients=clients,
+    )
+
+
+def _of_skellam(mechanism: SketchedSecureSum) -> Values:
+    inner: Any = mechanism.inner
+    return {parameter.name: getattr(inner, parameter.name, mechanism.sketch_clip) for parameter in SKELLAM_PARAMETERS}
+
+
 def _account_central(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     multiplier, neighbours = values["noise_multiplier"], usual_adjacency(adjacency, sampling, BOTH)
     return AccountSubject(
@@ -174,10 +210,10 @@ SKETCHED = Entry(
     trust_model="secure-sum",
     adjacencies=BOTH,
     accounts=("rdp", "near-gaussian"),
-    options=(SKETCH_BITS, *CHOICE),
-    build=lambda task, options: _calibrated_sum(task, options).mechanism,
+    options=(SKETCH_BITS, *CHOICE, DECODER),
+    build=lambda task, options: _calibrated_gaussian(task, options).mechanism,
     noise=SKETCHED_NOISE,
-    predict=lambda task, options: _errors(_calibrated_sum(task, options)),
+    predict=lambda task, options: _errors(_calibrated_gaussian(task, options)),
     norms=(2.0,),
     lower_bound=central_lower_bound,
     candidates=_sketched_candidates,
@@ -193,8 +229,39 @@ SKETCHED = Entry(
         "far shorter than the vector, at no more than `slack` times the error."
     ),
 )
+SKELLAM = Entry(
+    name="sketched-skellam",
+    title="Sketches of the vectors in a secure sum with Skellam noise from every client",
+    paper=PAPER,
+    domains=(NormBall,),
+    trust_model="secure-sum",
+    adjacencies=BOTH,
+    accounts=("rdp", "near-gaussian"),
+    options=(SKETCH_BITS, *CHOICE, DECODER),
+    build=lambda task, options: _calibrated_skellam(task, options).mechanism,
+    noise=Noise(
+        "sketched-skellam",
+        "The distributed Skellam mechanism on sketches",
+        SKELLAM_PARAMETERS,
+        _account_skellam,
+        parameters_of=_of_skellam,
+    ),
+    predict=lambda task, options: _errors(_calibrated_skellam(task, options)),
+    norms=(2.0,),
+    lower_bound=central_lower_bound,
+    candidates=_sketched_candidates,
+    formula=(
+        r"All clients share a sketch matrix $S$ of $m$ rows. Each sends the message of `distributed-skellam` for $S x_i$, clipped. The "
+        r"server decodes the sum once, by the mean over the rows of a count-mean sketch, $\hat x = S^\top \hat s$, or by the median."
+    ),
+    use=(
+        "Use it in place of `sketched-discrete-gaussian` where sums of noise must have one law for any number of clients, as the published "
+        "training of linear compression does."
+    ),
+)
 ENTRIES = (
     SKETCHED,
+    SKELLAM,
     Entry(
         name="sparse-discrete-gaussian",
         title="Sketches in a secure sum with discrete Gaussian noise, from which the server decodes a sparse mean",

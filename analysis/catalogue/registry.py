@@ -44,6 +44,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
     ),
     "linear_compression": (
         "sketched-discrete-gaussian",
+        "sketched-skellam",
         "sparse-discrete-gaussian",
         "central-sketch",
     ),
@@ -52,6 +53,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "central-laplace",
         "central-discrete-laplace",
         "central-staircase",
+        "subsampled-gaussian",
     ),
     "relative_entropy": ("dp-rec",),
     "local_frequencies": (
@@ -79,7 +81,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 # Entries with which others are compared.
-CENTRAL_REFERENCES = ENTRIES["central"]
+CENTRAL_REFERENCES = tuple(name for name in ENTRIES["central"] if name.startswith("central-"))
 NOISES: Mapping[str, tuple[str, ...]] = {"tables": ("table", "vector"), "shuffled": ("shuffled",), "binomial": ("binomial",)}
 
 

@@ -12,7 +12,7 @@ from ...arrays import FloatArray
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.deployment.decoder import header_fault
+from ...design.deployment.decoder import LENGTH, ROUND
 from ...design.deployment.deployment import Deployment
 from ...design.deployment.wire_format import HEADER_BYTES, INDEX_BYTES, Header, pack_fields, unpack_fields
 from ...design.noise.random_words import WordSource
@@ -140,9 +140,11 @@ class DeployedRound(PlannedRound):
     def residues(self, message: NDArray[Any]) -> NDArray[Any]:
         """Return the fields of a message whose header is the deployment's."""
         content = message.tobytes()
-        fault = header_fault(self.deployment, self.round_number, content)
-        if fault is not None:
-            raise DataError(f"message must be of the deployment's round {self.round_number}, got {fault}")
+        start = Header(self.deployment.hash_start, self.round_number).to_bytes()
+        if len(content) != len(start) + self.deployment.program.message_bytes:
+            raise DataError(f"message must be of the deployment's round {self.round_number}, got {LENGTH}")
+        if not content.startswith(start):
+            raise DataError(f"message must be of the deployment's round {self.round_number}, got the header of {ROUND} or deployment")
         return self._fields(content[HEADER_BYTES:]).astype(np.uint64)
 
     def document(self) -> str:

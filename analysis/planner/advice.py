@@ -73,7 +73,7 @@ def advice_for(plan: Plan, trust_model: str) -> Advice:
         tuple(ClientsNeeded(share, _clients_for(plan, planned, share)) for share in SHARES),
         zero_wins,
         _zero_in_words(plan, planned) if zero_wins else None,
-        tuple(command for command in (planned.design_command, planned.command) if command is not None),
+        tuple(command for command in (planned.design_command, planned.command, planned.deploy_command) if command is not None),
     )
 
 

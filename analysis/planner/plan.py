@@ -348,6 +348,7 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design], most_error: 
         options=tuple(chosen.values.items()),
         command=command,
         design_command=None if task.sampling is not None else design_command(entry, task, chosen.values),
+        deploy_command=deploy_command(entry, task, chosen.values, chosen.mechanism),
         on_real_numbers=entry.on_real_numbers,
         tried=tuple(sorted(tried, key=lambda design: design.bits_per_coordinate)),
         unbiased=shortest.unbiased,
@@ -379,6 +380,17 @@ def design_command(entry: Entry, task: Task, values: Values) -> str:
     The file has the lookup table of a mechanism with a table, and the parameters of every other mechanism.
     """
     return shlex.join([*_command("calibrate", entry, task, values), *_option("output", f"{entry.name}.json")])
+
+
+def deploy_command(entry: Entry, task: Task, values: Values, mechanism: Mechanism) -> str | None:
+    """Return the `quietbits deploy` command that writes a mechanism's clients, or None if there are none for other languages."""
+    if entry.on_real_numbers or not entry.private or task.sampling is not None:
+        return None
+    try:
+        mechanism.client_program()
+    except InfeasibleError:
+        return None
+    return shlex.join([*_command("deploy", entry, task, values), *_option("output", entry.name)])
 
 
 def _command(name: str, entry: Entry, task: Task, values: Values) -> list[str]:

@@ -120,8 +120,9 @@ class PlannedMechanism:
         Predicted durations, as in `PredictedDuration`.
     options : tuple of (str, value)
         Chosen design choices.
-    command, design_command : str or None
-        Commands that simulate the mechanism, and that design it and write it to a file.
+    command, design_command, deploy_command : str or None
+        Commands that simulate the mechanism, that design it and write it to a file, and that write its clients for other languages; None
+        for a mechanism without such clients.
     tried : tuple of TriedDesign
         All tried design choices that meet the task.
     check : CheckedError or None
@@ -169,6 +170,7 @@ class PlannedMechanism:
     options: tuple[tuple[str, Any], ...] = ()
     command: str | None = None
     design_command: str | None = None
+    deploy_command: str | None = None
     tried: tuple[TriedDesign, ...] = ()
     check: CheckedError | None = None
     mechanism: Mechanism | None = field(default=None, compare=False, repr=False)
@@ -463,7 +465,7 @@ class Plan(Shown):
 
 
 # Text columns whose values may be missing in all rows.
-TEXTS = ("reason", "bound_reason", "command", "design_command", "check_off", "sampling")
+TEXTS = ("reason", "bound_reason", "command", "design_command", "deploy_command", "check_off", "sampling")
 
 
 def ranked(mechanisms: Iterable[PlannedMechanism]) -> tuple[PlannedMechanism, ...]:

@@ -1,4 +1,4 @@
-"""Resumable runs of grids, which design tables in parallel and write C headers and an index."""
+"""Resumable runs of grids, which design tables in parallel and write an index."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ INDEX_NAME = "index.parquet"
 def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = notebook_progress) -> Path:
     """Design, certify and write the tables of a grid that are not finished yet.
 
-    Each finished table is written as ``<name>.json`` and ``<name>.h``, and recorded in ``tasks.sqlite`` in the same folder. A killed run
+    Each finished table is written as ``<name>.json``, and recorded in ``tasks.sqlite`` in the same folder. A killed run
     resumes from the saved tables, and writes removed or changed files again. The files depend only on the grid and the versions of the
     software.
 

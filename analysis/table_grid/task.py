@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...design.contracts.privacy import Scalar
-from ...design.tables.export import c_header
 from ...design.tables.file import FIRST_FORMAT, FORMAT, table_document, table_json
 from ...design.tables.letter_certification import certify_letters
 from ...design.tables.lookup_table import LookupTable
@@ -15,7 +14,7 @@ from ...progress import silent
 from ...shown import results_first
 
 # Columns of a task's row with the contents of files, and columns with the files' names.
-CONTENTS = {"table_text": "file", "header_text": "header"}
+CONTENTS = {"table_text": "file"}
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,7 @@ class TableTask:
         table = prepared.with_interval(*self.interval)
         verify_table(table)
         text = table_json(table)
-        files = {"file": f"{self.stem}.json", "header": f"{self.stem}.h"}
-        contents = {"table_text": text.decode("ascii"), "header_text": c_header(table).decode("ascii")}
-        row = files | index_columns(table, len(text)) | contents
+        row = {"file": f"{self.stem}.json"} | index_columns(table, len(text)) | {"table_text": text.decode("ascii")}
         return [{name: row[name] for name in results_first(row)}]
 
     @property

@@ -1,11 +1,10 @@
-"""Verification of every table of a folder, its C header, and the index."""
+"""Verification of every table of a folder, and of the index."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...design.tables.export import c_header
 from ...design.tables.file import read_table_and_format
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
@@ -26,8 +25,7 @@ class FileFault:
     path : Path
         The file.
     check : str
-        Name of the failed check: a check of `read_table`; ``"header"`` for a C header that differs from the table's; ``"index"`` for a
-        wrong index; or ``"file"`` for an unreadable file.
+        Name of the failed check: a check of `read_table`; ``"index"`` for a wrong index; or ``"file"`` for an unreadable file.
     detail : str
         Description of the fault.
     """
@@ -58,7 +56,7 @@ def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> Folde
     """Verify all tables of a folder from their files alone, in exact arithmetic.
 
     Every ``.json`` file of the folder must be a table that `read_table` accepts. If there is an index, its tables must exist with the
-    values that it states, and with the C headers that `export_table` writes. `on_step` is called as ``on_step(done, total, name)`` before
+    values that it states. `on_step` is called as ``on_step(done, total, name)`` before
     each table and after the last.
 
     Raises
@@ -84,7 +82,7 @@ def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> Folde
             faults.append(FileFault(path, "file", error.strerror or str(error)))
         else:
             if path.name in listed:
-                faults += _faults_beside(table, table_format, path, listed[path.name])
+                faults += _faults_of_row(table, table_format, path, listed[path.name])
     on_step(len(paths), len(paths), "verified")
     return FolderVerification(len(paths), tuple(faults))
 
@@ -97,20 +95,14 @@ def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
 
     try:
         rows = pq.read_table(index).to_pylist()
-        return {Path(row["file"]).name: row | {"header": Path(row["header"]).name} for row in rows}
+        return {Path(row["file"]).name: row for row in rows}
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         faults.append(FileFault(index, "file", f"it is not an index: {' '.join(str(error).split())}"))
         return {}
 
 
-def _faults_beside(table: LookupTable, table_format: str, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
-    """Return the faults in a table's row of the index and in its C header."""
+def _faults_of_row(table: LookupTable, table_format: str, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
+    """Return the faults in a table's row of the index."""
     expected = index_columns(table, path.stat().st_size, table_format)
     wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in expected.items() if row.get(name) != value]
-    faults = [FileFault(path, "index", f"the table has {'; '.join(wrong)}")] if wrong else []
-    header = path.with_name(row["header"])
-    if not header.is_file():
-        faults.append(FileFault(header, "index", f"{INDEX_NAME} lists it, and it is not there"))
-    elif header.read_bytes() != c_header(table, table_format):
-        faults.append(FileFault(header, "header", f"it is not the C header of {path.name}"))
-    return faults
+    return [FileFault(path, "index", f"the table has {'; '.join(wrong)}")] if wrong else []

@@ -16,6 +16,7 @@ from ...design.local.vector_gaussian import calibrate_noise_multiplier
 from ...design.relative_entropy.dp_rec import ANY_BITS, ANY_CLIENTS, DP_REC_ADJACENCIES, DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
 from ...design.transforms.thresholding import MOST_THRESHOLD
+from ...errors import InfeasibleError
 from ...solvers.divergences.dp_rec_privacy import VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..catalogue.linear_compression import SKETCHED as SKETCHED_SUM
@@ -189,6 +190,8 @@ SKETCHED = _without_budget(SKETCHED_SUM)
 
 
 def _thresholded(task: Task, options: Values) -> Mechanism:
+    if options["decoder"] != "mean":
+        raise InfeasibleError(f"decoder must be mean for thresholded sketches, got {options['decoder']}: their memory adds up sketches")
     made: Any = SKETCHED.build(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
     return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
 

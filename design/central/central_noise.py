@@ -133,17 +133,24 @@ class CentralNoise(VectorMechanism):
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the noisy mean of the vectors, whose noise the summed words determine."""
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whom the noise is stated, got {clients!r}")
+        self._check_clients(clients)
         return np.asarray(self.noisy_steps(aggregate, clients) * (self.granularity / clients), dtype=float)
 
     def noisy_steps(self, aggregate: NDArray[Any], clients: int) -> IntegerArray:
         """Return the sum of some clients' whole numbers, with the server's noise."""
+        return self._noisy_sum(aggregate, clients, self.ball.dimension, 1)
+
+    def _noisy_sum(self, aggregate: NDArray[Any], clients: int, dimension: int, fineness: int) -> IntegerArray:
+        """Return the sum of clients' whole numbers times `fineness`, with the server's noise."""
         sums = np.asarray(aggregate, dtype=np.uint64)
-        if sums.shape != (self.ball.dimension + KEY_WORDS,):
-            raise ValueError(f"aggregate must have the shape ({self.ball.dimension + KEY_WORDS},), got {sums.shape}")
+        if sums.shape != (dimension + KEY_WORDS,):
+            raise ValueError(f"aggregate must have the shape ({dimension + KEY_WORDS},), got {sums.shape}")
         total = (sums[:-KEY_WORDS] - np.uint64(clients * self.largest_coordinate)).astype(np.int64)
-        return np.asarray(total + self._noise(KeyedWords(sums[-KEY_WORDS:])))
+        return np.asarray(total * fineness + self._noise(KeyedWords(sums[-KEY_WORDS:])))
+
+    def _check_clients(self, clients: int) -> None:
+        if clients != self.clients:
+            raise ValueError(f"clients must be {self.clients}, for whom the noise is stated, got {clients!r}")
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the projection of the noisy sum on the inputs' difference."""

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from types import MappingProxyType
@@ -315,20 +315,6 @@ class Mechanism(ShownFields, ABC):
     def guarantee(self) -> Guarantee:
         """The proven guarantee of one round, at the mechanism's own delta and adjacency."""
         return self.privacy().guarantee(self.delta, self.adjacency)
-
-
-def error_of_draws(errors: Iterable[FloatArray], clients: int, excess: float = 0.0) -> Error:
-    """Return the error of a mean of clients from independent draws of its error, at least two.
-
-    `excess` is the known excess of the draws' mean square over its expectation. The estimate of the squared bias does not count the
-    variance of the draws' mean.
-    """
-    draws, square, total = 0, 0.0, np.zeros(())
-    for error in errors:
-        draws, square, total = draws + 1, square + float(error @ error), total + error
-    square = max(0.0, square / draws - excess)
-    bias = min(square, max(0.0, (float(np.sum((total / draws) ** 2)) * draws - square) / (draws - 1)))
-    return Error(clients * (square - bias), math.sqrt(bias))
 
 
 class ScalarMechanism(Mechanism):

@@ -1,14 +1,16 @@
 """Mechanisms whose clients compress vectors by a common linear sketch."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays import FloatArray
 from ..transforms.linear_sketch import LinearSketch
-from .mechanism import VectorMechanism
+from .mechanism import Error, VectorMechanism
 from .norm_ball import check_ball
 
 # Ratio of the norm at which sketches are clipped to the clip norm times `length_factor`. Few sketches are longer, as lengths vary by 1 /
@@ -99,3 +101,17 @@ class SketchedMechanism(VectorMechanism):
         check_ball(self.ball, "sketches", 2)
         if self.sketch.dimension != self.ball.dimension:
             raise ValueError(f"sketch must be of {self.ball.dimension} coordinates, as the ball is, got {self.sketch.dimension}")
+
+
+def error_of_draws(errors: Iterable[FloatArray], clients: int, excess: float = 0.0) -> Error:
+    """Return the error of a mean of clients from independent draws of its error, at least two.
+
+    `excess` is the known excess of the draws' mean square over its expectation. The estimate of the squared bias does not count the
+    variance of the draws' mean.
+    """
+    draws, square, total = 0, 0.0, np.zeros(())
+    for error in errors:
+        draws, square, total = draws + 1, square + float(error @ error), total + error
+    square = max(0.0, square / draws - excess)
+    bias = min(square, max(0.0, (float(np.sum((total / draws) ** 2)) * draws - square) / (draws - 1)))
+    return Error(clients * (square - bias), math.sqrt(bias))

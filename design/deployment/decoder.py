@@ -1,39 +1,44 @@
 """The server's decoder: accepted messages become an aggregate, and the aggregate an estimate."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import WordArray
+from ...arrays import IntegerArray, WordArray
 from ...errors import DataError, InfeasibleError
 from ...shown import ShownFields
 from ..contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from .public_words import public_words
+from .seen_clients import NAMED_KEYS, SeenClients, identifier_keys
 from .wire_format import HEADER_BYTES, Bytes, Header, unpack_fields
 
 if TYPE_CHECKING:
-    from .deployment import Deployment
+    from .client_program import ClientProgram
 
 # Reasons for which messages are refused.
-LENGTH, FILLING, VALUE, FOREIGN, ROUND, REPEATED = (
+LENGTH, FILLING, VALUE, FOREIGN, ROUND, UNNAMED, REPEATED = (
     "another length than the deployment's messages",
     "bits after the last field that are not 0",
     "a value that no client sends",
     "a header of another deployment or version",
     "another round",
+    "no index or identifier of the client",
     "a client that has sent a message before",
 )
 # Number of coordinates or items that are shown.
 SHOWN = 10
-# Number of public words in memory.
-PUBLIC_WORDS = 2**21
-# Number of bytes of messages whose kinds are counted before they are decoded.
-COUNTED_BYTES = 1
+# Bytes of a header before its round.
+ROUND_START = HEADER_BYTES - 4
+# Number of bytes of messages whose kinds are counted before they are decoded, and number of kinds up to which comparing a piece of messages
+# with each kind is faster than a histogram.
+COUNTED_BYTES, MOST_COMPARED, COMPARED_PIECE = 1, 16, 2**17
+# Numbers of messages, bytes, and fields or public words that are unpacked at a time.
+MESSAGES_AT_A_TIME, BYTES_AT_A_TIME, FIELDS_AT_A_TIME = 2**20, 2**24, 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +99,61 @@ class DecodedEstimate(ShownFields):
         }
 
 
+class Deployed(Protocol):
+    """The part of a `Deployment` that decoders need."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+
+    @property
+    def program(self) -> "ClientProgram":
+        """The clients' program."""
+
+    @property
+    def hash(self) -> str:
+        """The hash."""
+
+    @property
+    def hash_start(self) -> bytes:
+        """The bytes of the hash that messages carry."""
+
+    @property
+    def carries_index(self) -> bool:
+        """Whether records have the client's index."""
+
+    @property
+    def record_bytes(self) -> int:
+        """Number of bytes of a record."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of all rounds."""
+
+    @property
+    def privacy_words(self) -> str:
+        """The guarantee in words."""
+
+    def epsilon_after(self, rounds: int) -> float:
+        """Return epsilon after some rounds."""
+
+    def check_round(self, round_number: int) -> int:
+        """Return the number of a round if there is one."""
+
+    def aggregate(self, fields: IntegerArray, public: WordArray) -> NDArray[Any]:
+        """Return the aggregate of messages."""
+
+
 class Decoder:
     """Messages of one round, as their aggregate; chunks may arrive at several decoders, which `merge`.
 
     A message with a fault is counted by the reason, and does not change the estimate. Memory does not grow with the number of messages,
-    except for 16 bytes of each client that is named by an index or an identifier, to recognise repeated messages.
+    except for the keys that recognise repeated messages: 8 bytes for each client with an index, 16 bytes for each client with an
+    identifier, and twice as much while messages are added.
 
     Parameters
     ----------
@@ -108,13 +163,13 @@ class Decoder:
         Number of the round, from 0.
     """
 
-    def __init__(self, deployment: "Deployment", round_number: int = 0) -> None:
+    def __init__(self, deployment: Deployed, round_number: int = 0) -> None:
         self.deployment = deployment
         self.round_number = deployment.check_round(round_number)
         self.accepted = 0
         self.refused: Counter[str] = Counter()
         self._aggregate: NDArray[Any] | None = None
-        self._seen: NDArray[np.void] = np.empty(0, dtype="V16")
+        self._indices, self._identifiers = SeenClients("u8"), SeenClients("S16")
         if isinstance(deployment.mechanism, SecureSumMechanism):
             raise InfeasibleError("deployment must have a server that sees messages, got a secure sum: decode its sum instead")
 
@@ -141,18 +196,18 @@ class Decoder:
         if (clients is None) == self.deployment.carries_index:
             wanted = "be given, from which public words are derived" if clients is None else "be left out, as messages carry no index"
             raise ValueError(f"clients must {wanted}, got {'none' if clients is None else len(clients)}")
+        for name, column in (("clients", clients), ("identifiers", identifiers)):
+            if column is not None and len(column) != len(messages):
+                raise ValueError(f"{name} must have an entry for each of {len(messages)} messages, got {len(column)}")
+        if identifiers is not None and self.deployment.mechanism.guarantee.trust_model == "shuffled":
+            raise ValueError("identifiers must be left out: messages of the shuffled trust model have lost their senders")
         if clients is None and identifiers is None and program.message_bytes <= COUNTED_BYTES:
             self._add_kinds(messages)
             return self
-        kept = self._kept(messages, clients, identifiers)
-        messages = messages[kept]
-        indices = np.zeros(len(messages), dtype=np.uint64) if clients is None else clients[kept]
-        fields, _ = unpack_fields(messages, program.field_bits, program.fields)
-        key, step = bytes.fromhex(self.deployment.hash), max(1, PUBLIC_WORDS // max(1, program.public_words))
-        for start in range(0, len(fields), step):
+        step = self.messages_at_a_time
+        for start in range(0, len(messages), step):
             part = slice(start, start + step)
-            public = public_words(key, self.round_number, indices[part], program.public_words)
-            self._count(self.deployment.aggregate(fields[part], public), len(fields[part]))
+            self._add_part(messages[part], None if clients is None else clients[part], None if identifiers is None else identifiers[part])
         return self
 
     def add_alone(self, messages: Sequence[bytes | None], identifiers: Sequence[Any] | None = None) -> Self:
@@ -165,19 +220,21 @@ class Decoder:
         identifiers : sequence or None
             Name of each client, of which only the first message counts.
         """
-        deployment = self.deployment
-        size = HEADER_BYTES + deployment.record_bytes
-        fitting: list[int] = []
-        for place, message in enumerate(messages):
-            reason = header_fault(deployment, self.round_number, message or b"")
-            if reason is None:
-                fitting.append(place)
-            else:
-                self.refused[reason] += 1
-        if not fitting:
-            return self
+        size = HEADER_BYTES + self.deployment.record_bytes
+        fitting = [place for place, message in enumerate(messages) if message is not None and len(message) == size]
+        self.refuse(LENGTH, len(messages) - len(fitting))
         joined = np.frombuffer(b"".join(messages[place] or b"" for place in fitting), dtype=np.uint8).reshape(-1, size)
-        return self.add_records(joined[:, HEADER_BYTES:], None if identifiers is None else [identifiers[place] for place in fitting])
+        return self.add_headed(joined, None if identifiers is None else [identifiers[place] for place in fitting])
+
+    def add_headed(self, rows: Bytes, identifiers: Sequence[Any] | None = None) -> Self:
+        """Count messages that travel alone, of the right length, as the rows of an array."""
+        expected = np.frombuffer(Header(self.deployment.hash_start, self.round_number).to_bytes(), dtype=np.uint8)
+        foreign = (rows[:, :ROUND_START] != expected[:ROUND_START]).any(axis=1)
+        other_round = ~foreign & (rows[:, ROUND_START:HEADER_BYTES] != expected[ROUND_START:]).any(axis=1)
+        self.refuse(FOREIGN, int(np.count_nonzero(foreign)))
+        self.refuse(ROUND, int(np.count_nonzero(other_round)))
+        own = np.flatnonzero(~foreign & ~other_round)
+        return self.add_records(rows[own, HEADER_BYTES:], None if identifiers is None else [identifiers[int(place)] for place in own])
 
     def add_records(self, records: Bytes, identifiers: Sequence[Any] | None = None) -> Self:
         """Count records of a file: the index, if the deployment has public words, and the message."""
@@ -194,14 +251,23 @@ class Decoder:
     def merge(self, other: "Decoder") -> Self:
         """Add the messages of another decoder of the same deployment and round.
 
-        Raises DataError if a named client has sent messages to both.
+        Raises DataError if a named client has sent messages to both, and changes nothing then: an aggregate does not tell which message to
+        take out.
         """
         if other.deployment.hash != self.deployment.hash or other.round_number != self.round_number:
             raise DataError("decoders must be of the same deployment and round to be merged")
-        both = np.intersect1d(self._seen, other._seen)
-        if both.size:
-            raise DataError(f"clients must have sent to one of the servers only, got {both.size} that have sent to both")
-        self._seen = np.union1d(self._seen, other._seen)
+        pairs = ((self._indices, other._indices), (self._identifiers, other._identifiers))
+        for kind, (own, more) in zip(("indices", "hashed identifiers"), pairs, strict=True):
+            both = own.common(more)
+            if both.size:
+                shown = ", ".join(str(int(key)) if both.dtype.kind == "u" else bytes(key).hex() for key in both[:NAMED_KEYS])
+                raise DataError(
+                    f"clients must have sent to one decoder only, got {both.size} that have sent to both, with the {kind} "
+                    f"{shown}{', ...' if both.size > NAMED_KEYS else ''}: add their files to the same decoder, "
+                    "which refuses repeated messages"
+                )
+        for own, more in pairs:
+            own.add(more.keys)
         self.refused += other.refused
         if other._aggregate is not None:
             self._count(other._aggregate, other.accepted)
@@ -216,60 +282,64 @@ class Decoder:
             mechanism = mechanism.for_clients(self.accepted)
         return estimate_of(deployment, mechanism, self._aggregate, self.accepted, dict(self.refused), self.round_number)
 
+    @property
+    def messages_at_a_time(self) -> int:
+        """Number of messages that are unpacked at a time, so that memory is bounded."""
+        program = self.deployment.program
+        words = FIELDS_AT_A_TIME // max(1, program.public_words)
+        return max(1, min(MESSAGES_AT_A_TIME, BYTES_AT_A_TIME // self.deployment.record_bytes, FIELDS_AT_A_TIME // program.fields, words))
+
     def _add_kinds(self, messages: Bytes) -> None:
         """Count messages of one byte by their kind, and decode each kind once."""
-        program = self.deployment.program
-        counts = np.bincount(messages[:, 0], minlength=256)
-        kinds = np.flatnonzero(counts).astype(np.uint8)[:, None]
-        fields, filled = unpack_fields(kinds, program.field_bits, program.fields)
-        valid = program.valid(fields)
-        numbers = counts[kinds[:, 0]]
-        self.refuse(FILLING, int(numbers[~filled].sum()))
-        self.refuse(VALUE, int(numbers[filled & ~valid].sum()))
+        fields, filled, valid = self._kinds
+        counts = _histogram(np.ascontiguousarray(messages[:, 0]), np.flatnonzero(valid).astype(np.uint8))
+        self.refuse(FILLING, int(counts[~filled].sum()))
+        self.refuse(VALUE, int(counts[filled & ~valid].sum()))
         no_words = np.zeros((1, 0), dtype=np.uint64)
-        for row in np.flatnonzero(filled & valid):
-            aggregate = self.deployment.aggregate(fields[row : row + 1], no_words)
-            self._count(aggregate * numbers[row], int(numbers[row]))
+        for kind in np.flatnonzero(valid & (counts > 0)):
+            aggregate = self.deployment.aggregate(fields[kind : kind + 1], no_words)
+            self._count(aggregate * counts[kind], int(counts[kind]))
 
-    def _kept(self, messages: Bytes, clients: WordArray | None, identifiers: Sequence[Any] | None) -> NDArray[np.intp]:
-        """Return the places of the messages that count, and count the others by reason."""
+    @cached_property
+    def _kinds(self) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
+        """The fields of each byte, whether it is filled up with zeros, and whether a client may send it."""
         program = self.deployment.program
+        fields, filled = unpack_fields(np.arange(256, dtype=np.uint8)[:, None], program.field_bits, program.fields)
+        return fields, filled, filled & program.valid(fields)
+
+    def _add_part(self, messages: Bytes, clients: WordArray | None, identifiers: Sequence[Any] | None) -> None:
+        program, deployment = self.deployment.program, self.deployment
         fields, filled = unpack_fields(messages, program.field_bits, program.fields)
         valid = program.valid(fields)
         self.refuse(FILLING, int(np.count_nonzero(~filled)))
         self.refuse(VALUE, int(np.count_nonzero(filled & ~valid)))
         kept = np.flatnonzero(filled & valid)
-        names = clients if identifiers is None else identifiers
-        if names is None:
-            return kept
-        keys = _keys([names[int(place)] for place in kept] if identifiers is not None else np.asarray(names)[kept])
-        first = np.zeros(len(kept), dtype=bool)
-        first[np.unique(keys, return_index=True)[1]] = True
-        new = first & ~np.isin(keys, self._seen)
+        if identifiers is not None:
+            named = np.array([place for place in kept.tolist() if identifiers[place] is not None], dtype=np.intp)
+            self.refuse(UNNAMED, len(kept) - len(named))
+            kept = self._first(self._identifiers, identifier_keys([identifiers[place] for place in named.tolist()]), named)
+        if clients is not None:
+            kept = self._first(self._indices, np.asarray(clients, dtype=np.uint64)[kept], kept)
+        if not len(kept):
+            return
+        indices = np.zeros(len(kept), dtype=np.uint64) if clients is None else np.asarray(clients, dtype=np.uint64)[kept]
+        public = public_words(bytes.fromhex(deployment.hash), self.round_number, indices, program.public_words)
+        own = fields if len(kept) == len(fields) else fields[kept]
+        self._count(deployment.aggregate(own, public), len(kept))
+
+    def _first(self, seen: SeenClients, keys: NDArray[Any], places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the places of clients' first messages, and count the others."""
+        new = seen.add(keys)
         self.refuse(REPEATED, int(np.count_nonzero(~new)))
-        self._seen = np.union1d(self._seen, keys[new])
-        return kept[new]
+        return places[new]
 
     def _count(self, aggregate: NDArray[Any], clients: int) -> None:
         self._aggregate = aggregate if self._aggregate is None else self.deployment.mechanism.combine(self._aggregate, aggregate)
         self.accepted += clients
 
 
-def header_fault(deployment: "Deployment", round_number: int, message: bytes) -> str | None:
-    """Return why a message that travels alone is none of a deployment's round; None if its length and its header are right."""
-    if len(message) != HEADER_BYTES + deployment.record_bytes:
-        return LENGTH
-    try:
-        header = Header.from_bytes(message)
-    except DataError:
-        return FOREIGN
-    if header.hash_start != deployment.hash_start:
-        return FOREIGN
-    return None if header.round_number == round_number else ROUND
-
-
 def estimate_of(
-    deployment: "Deployment", mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
+    deployment: Deployed, mechanism: Mechanism, aggregate: NDArray[Any], accepted: int, refused: dict[str, int], round_number: int
 ) -> DecodedEstimate:
     """Return the estimate of an aggregate by a mechanism, with the guarantee of a deployment."""
     mean: Any
@@ -283,11 +353,15 @@ def estimate_of(
     return DecodedEstimate(mean, error, accepted, refused, deployment.privacy_words, round_number, rounds_left, deployment.epsilon - spent)
 
 
-def _keys(names: Sequence[Any] | WordArray) -> NDArray[np.void]:
-    """Return 16 bytes for each client: its index, or the hash of its identifier."""
-    if isinstance(names, np.ndarray):
-        pairs = np.zeros((len(names), 2), dtype=np.uint64)
-        pairs[:, 1] = names
-        return pairs.view("V16")[:, 0]
-    digests = b"".join(hashlib.blake2b(repr(name).encode(), digest_size=16).digest() for name in names)
-    return np.frombuffer(digests, dtype="V16")
+def _histogram(content: Bytes, kinds: Bytes) -> NDArray[np.int64]:
+    """Return how often each byte occurs, shape (256,), fast where few kinds are expected."""
+    counts = np.zeros(256, dtype=np.int64)
+    compared = kinds if len(kinds) <= MOST_COMPARED else kinds[:0]
+    for start in range(0, len(content), COMPARED_PIECE):
+        piece = content[start : start + COMPARED_PIECE]
+        own = [np.count_nonzero(piece == kind) for kind in compared]
+        if sum(own) == len(piece):
+            counts[compared] += own
+        else:
+            counts += np.bincount(piece, minlength=256)
+    return counts

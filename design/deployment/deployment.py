@@ -36,6 +36,7 @@ FORMAT = "quietbits-deployment/1"
 TABLE_FILE = "table.json"
 LONGEST_NAME = 40
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+LABEL = re.compile(r"[A-Za-z0-9._+-]{1,80}")
 HASH = re.compile(r"[0-9a-f]{64}")
 # Values that fields of mechanisms may have beside numbers, texts and None, by the name of their class.
 NESTED: Mapping[str, type] = {kind.__name__: kind for kind in (NormBall, Interval, Categories)}
@@ -100,16 +101,25 @@ class Deployment(ShownFields):
             raise ValueError(f"supersedes must be the hash of a deployment, 64 hexadecimal digits, got {self.supersedes!r}")
         if self.valid_until is not None:
             try:
-                date.fromisoformat(self.valid_until)
+                day = date.fromisoformat(self.valid_until).isoformat()
             except ValueError:
-                raise ValueError(f"valid_until must be a day such as 2027-12-31, got {self.valid_until!r}") from None
+                day = None
+            if day != self.valid_until:
+                raise ValueError(f"valid_until must be a day such as 2027-12-31, got {self.valid_until!r}")
+        # These texts stand in comments and literals of the clients' source code.
+        for name in ("mechanism_name", "version"):
+            if not LABEL.fullmatch(getattr(self, name)):
+                raise ValueError(f"{name} must be letters, digits and the signs - _ . +, at most 80, got {getattr(self, name)!r}")
         if not math.isfinite(self.epsilon):
             raise InfeasibleError(f"mechanism must have a proven guarantee for all rounds, got {self.mechanism_name}: {self.privacy_words}")
 
     @cached_property
     def program(self) -> ClientProgram:
-        """What a client computes."""
-        return self.mechanism.client_program()
+        """What a client computes; a client of the shuffled trust model has no index."""
+        program = self.mechanism.client_program()
+        if program.public_words and self.mechanism.guarantee.trust_model == "shuffled":
+            raise InfeasibleError("mechanism must send no index of the client under the shuffled trust model, got one with public words")
+        return program
 
     @cached_property
     def privacy(self) -> Privacy:
@@ -151,7 +161,7 @@ class Deployment(ShownFields):
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the document, 64 hexadecimal digits."""
-        return hashlib.sha256(json.dumps(self._contents(), sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+        return hashlib.sha256(_canonical(self._contents()).encode("ascii")).hexdigest()
 
     @property
     def hash_start(self) -> bytes:
@@ -287,15 +297,20 @@ def deployment_of(document: dict[str, Any], table: LookupTable | None) -> Deploy
             document["supersedes"],
             document["version"],
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"the deployment lacks or misstates {error}") from None
-    computed = deployment.document()
+        computed = deployment.document()
+    except (KeyError, TypeError, AttributeError, ArithmeticError, IndexError, RecursionError) as error:
+        raise DataError(f"the deployment lacks or misstates a field: {type(error).__name__}: {str(error)[:200]}") from None
     for key in sorted({*computed, *document}):
-        if computed.get(key) != document.get(key):
+        # As JSON, 1, 1.0 and true differ.
+        if key not in computed or key not in document or _canonical(computed[key]) != _canonical(document[key]):
             raise DataError(
                 f"{key} differs: the file states {_short(document.get(key))}, the mechanism's parameters give {_short(computed.get(key))}"
             )
     return deployment
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _short(value: Any) -> str:
@@ -349,7 +364,9 @@ def _value_of(document: Any, table: LookupTable | None) -> Any:
         if table is None or table_document(table)["sha256"] != document["sha256"]:
             raise DataError(f"{TABLE_FILE} must be the table with sha256 {str(document['sha256'])[:64]}, got another one or none")
         return table
-    (kind, value) = next(iter(document.items()))
+    if len(document) != 1:
+        raise DataError(f"parameters must be numbers, texts, tables or domains, got {_short(document)}")
+    ((kind, value),) = document.items()
     if kind == "float":
         return float(value)
     if kind not in NESTED:

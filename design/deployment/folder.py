@@ -25,6 +25,8 @@ DEPLOYMENT_FILE, VECTORS_FILE, README_FILE = "deployment.json", "vectors.json", 
 LANGUAGES: Mapping[str, Callable[[ClientDescription], dict[str, str]]] = MappingProxyType(
     {"c": c_client, "typescript": typescript_client, "rust": rust_client, "java": java_client}
 )
+# What a build of a Rust client leaves in its folder.
+BUILT = ("rust/Cargo.lock", "rust/target/")
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def load_deployment(folder: str | os.PathLike[str]) -> Deployment:
 def verify_deployment(folder: str | os.PathLike[str]) -> Verification:
     """Recompute a deployment's folder without a solver: parameters, guarantee, constants, known answers and source code.
 
-    Source code by another version of quietbits is not compared, as its text may differ; its known answers are.
+    Source code by another version of quietbits is not compared, as its text may differ; its known answers are. What a build of a Rust
+    client leaves in its folder is ignored.
 
     Raises
     ------
@@ -148,7 +151,8 @@ def verify_deployment(folder: str | os.PathLike[str]) -> Verification:
     languages = [language for language in LANGUAGES if (folder / language).is_dir()]
     expected = deployment_files(deployment, languages)
     other_version = deployment.version != __version__
-    present = sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file())
+    every = (str(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file())
+    present = sorted(path for path in every if not path.startswith(BUILT))
     uncompared = []
     for path in sorted({*expected, *present}):
         code = path not in (DEPLOYMENT_FILE, TABLE_FILE, VECTORS_FILE)
@@ -172,5 +176,5 @@ def _read_json(path: Path) -> Any:
         return json.loads(decode_text(read_limited(path, MOST_BYTES)))
     except RecursionError:
         raise DataError(f"{shown_path(path)}: the file nests deeper than any deployment") from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"{shown_path(path)}: the file is not JSON: {error}") from None
+    except ValueError as error:
+        raise DataError(f"{shown_path(path)}: the file is not JSON: {str(error)[:200]}") from None

@@ -13,12 +13,11 @@ from ...errors import DataError
 from ...extras import optional
 from ...files import atomic_file, shown_path, write_atomically
 from ...progress import OnStep, silent
-from .decoder import LENGTH, Decoder
+from .decoder import LENGTH, UNNAMED, Decoder
 from .deployment import Deployment
 from .wire_format import HEADER_BYTES, Bytes, Header
 
-# Number of records read at a time, and key of the header in a parquet file's metadata.
-RECORDS = 2**20
+# Key of the header in a parquet file's metadata.
 METADATA = b"quietbits-message"
 MESSAGE_COLUMN, INDEX_COLUMN = "message", "index"
 ARROW_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -129,10 +128,11 @@ def decode_file(decoder: Decoder, path: str | os.PathLike[str], id_column: str |
     size = decoder.deployment.record_bytes
     with path.open("rb") as file:
         _check_header(decoder, file.read(HEADER_BYTES), path)
-        records, rest = divmod(os.fstat(file.fileno()).st_size - HEADER_BYTES, size)
+        records = (os.fstat(file.fileno()).st_size - HEADER_BYTES) // size
         done = 0
-        while content := file.read(RECORDS * size):
-            whole = len(content) // size
+        rest = 0
+        while content := file.read(decoder.messages_at_a_time * size):
+            whole, rest = divmod(len(content), size)
             decoder.add_records(np.frombuffer(content, dtype=np.uint8, count=whole * size).reshape(whole, size))
             done += whole
             on_step(done, records, f"decoding {path.name}")
@@ -157,57 +157,74 @@ def _decode_arrow(decoder: Decoder, path: Path, id_column: str | None, on_step: 
     with optional("pyarrow", "files of messages in parquet"):
         import pyarrow as pa
 
-    schema, rows, batches = _opened(path)
-    deployment = decoder.deployment
-    metadata = (schema.metadata or {}).get(METADATA)
-    if metadata is not None:
-        _check_header(decoder, metadata, path)
-    with_index = metadata is not None and deployment.carries_index
+    done = 0
+    try:
+        schema, rows, batches = _opened(path, decoder.messages_at_a_time)
+        metadata = (schema.metadata or {}).get(METADATA)
+        if metadata is not None:
+            _check_header(decoder, metadata, path)
+        with_index = metadata is not None and decoder.deployment.carries_index
+        _check_columns(schema, path, id_column, with_index)
+        for batch in batches():
+            _add_rows(decoder, batch, id_column, alone=metadata is None, with_index=with_index)
+            done += len(batch)
+            on_step(done, rows, f"decoding {path.name}")
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = (str(error).splitlines() or ["no reason is stated"])[0][:200]
+        raise DataError(f"{shown_path(path)}: the file is no table of messages, or damaged: {reason}") from None
+    return decoder
+
+
+def _opened(path: Path, rows: int) -> tuple[Any, int, Callable[[], Iterator[Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".parquet":
+        file = pq.ParquetFile(path)
+        return file.schema_arrow, file.metadata.num_rows, lambda: file.iter_batches(rows)
+    table = pa.ipc.open_file(pa.memory_map(str(path)))
+    return table.schema, 0, lambda: (table.get_batch(number) for number in range(table.num_record_batches))
+
+
+def _check_columns(schema: Any, path: Path, id_column: str | None, with_index: bool) -> None:
+    import pyarrow as pa
+
     for name in (MESSAGE_COLUMN, *([INDEX_COLUMN] if with_index else []), *([] if id_column is None else [id_column])):
-        if name not in schema.names:
+        if schema.names.count(name) != 1:
             raise DataError(f"{shown_path(path)}: the file must have a column {name!r}, got {', '.join(schema.names)[:200]}")
     kind = schema.field(MESSAGE_COLUMN).type
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
         raise DataError(f"{shown_path(path)}: the column {MESSAGE_COLUMN!r} must hold bytes, got {kind}")
-    done = 0
-    for batch in batches():
-        messages = batch.column(MESSAGE_COLUMN).to_pylist()
-        names = None if id_column is None else batch.column(id_column).to_pylist()
-        if metadata is None:
-            decoder.add_alone(messages, names)
-        else:
-            _add_rows(decoder, messages, batch.column(INDEX_COLUMN) if with_index else None, names)
-        done += len(messages)
-        on_step(done, rows, f"decoding {path.name}")
-    return decoder
+    if with_index and not pa.types.is_integer(schema.field(INDEX_COLUMN).type):
+        raise DataError(f"{shown_path(path)}: the column {INDEX_COLUMN!r} must hold integers, got {schema.field(INDEX_COLUMN).type}")
 
 
-def _opened(path: Path) -> tuple[Any, int, Callable[[], Iterator[Any]]]:
+def _add_rows(decoder: Decoder, batch: Any, id_column: str | None, *, alone: bool, with_index: bool) -> None:
+    """Add rows of a table; rows of another length, or without an index, are refused."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pyarrow.compute as pc
 
-    try:
-        if path.suffix == ".parquet":
-            file = pq.ParquetFile(path)
-            return file.schema_arrow, file.metadata.num_rows, lambda: file.iter_batches(RECORDS)
-        table = pa.ipc.open_file(pa.memory_map(str(path)))
-        return table.schema, 0, lambda: (table.get_batch(number) for number in range(table.num_record_batches))
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{shown_path(path)}: the file is no table of messages: {str(error).splitlines()[0][:200]}") from None
+    deployment, messages = decoder.deployment, batch.column(MESSAGE_COLUMN)
+    size = HEADER_BYTES + deployment.record_bytes if alone else deployment.program.message_bytes
+    fitting = pc.fill_null(pc.equal(pc.binary_length(messages), size), False)
+    batch = _those(batch, fitting)
+    decoder.refuse(LENGTH, len(messages) - len(batch))
+    if with_index:
+        before, indices = len(batch), batch.column(INDEX_COLUMN)
+        batch = _those(batch, pc.fill_null(pc.greater_equal(indices, 0), False))
+        decoder.refuse(UNNAMED, before - len(batch))
+    fixed = batch.column(MESSAGE_COLUMN).cast(pa.binary(size))
+    rows = np.frombuffer(fixed.buffers()[1] or b"", dtype=np.uint8)[fixed.offset * size :][: len(fixed) * size].reshape(-1, size)
+    names = None if id_column is None else batch.column(id_column).to_pylist()
+    if alone:
+        decoder.add_headed(rows, names)
+    else:
+        clients = batch.column(INDEX_COLUMN).cast(pa.uint64()).to_numpy(zero_copy_only=False) if with_index else None
+        decoder.add(rows, clients, names)
 
 
-def _add_rows(decoder: Decoder, messages: list[bytes | None], indices: Any, names: list[Any] | None) -> None:
-    """Add rows of messages without headers; rows of another length, or without an index, are refused."""
-    size = decoder.deployment.program.message_bytes
-    clients = None if indices is None else indices.to_pylist()
-    fitting = [
-        place
-        for place, message in enumerate(messages)
-        if message is not None and len(message) == size and (clients is None or clients[place] is not None)
-    ]
-    decoder.refuse(LENGTH, len(messages) - len(fitting))
-    if not fitting:
-        return
-    joined = np.frombuffer(b"".join(messages[place] or b"" for place in fitting), dtype=np.uint8).reshape(-1, size)
-    own = None if clients is None else np.array([clients[place] for place in fitting], dtype=np.uint64)
-    decoder.add(joined, own, None if names is None else [names[place] for place in fitting])
+def _those(batch: Any, chosen: Any) -> Any:
+    """Return the chosen rows of a batch, which is not copied if all are."""
+    return batch if chosen.true_count == len(batch) else batch.filter(chosen)

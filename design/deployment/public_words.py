@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from ...arrays import WordArray
 
+# Number of blocks that are made at a time: they stay in the processor's cache.
+BLOCKS_AT_A_TIME = 2**12
 # Words of a ChaCha20 block; the constants of RFC 8439, section 2.3.
 BLOCK_WORDS = 8
 CHACHA_CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
@@ -23,14 +25,22 @@ def public_words(key: bytes, round_number: int | NDArray[np.integer], clients: W
     >>> words.tolist() == [[0x903DF1A0ADE0B876, 0x28BD8653E56A5D40]]
     True
     """
-    if count == 0:
-        return np.empty((len(clients), 0), dtype=np.uint64)
-    blocks = -(-count // BLOCK_WORDS)
+    blocks, rounds = -(-count // BLOCK_WORDS), np.broadcast_to(round_number, len(clients))
+    step = max(1, BLOCKS_AT_A_TIME // max(1, blocks))
+    words = np.empty((len(clients), count), dtype=np.uint64)
+    for start in range(0, len(clients) if count else 0, step):
+        part = slice(start, start + step)
+        words[part] = _blocks(key, rounds[part], clients[part], blocks)[:, :count]
+    return words
+
+
+def _blocks(key: bytes, rounds: NDArray[np.integer], clients: WordArray, blocks: int) -> WordArray:
+    """Return the words of the first blocks of each client, shape (clients, words)."""
     state = np.empty((16, len(clients), blocks), dtype=np.uint32)
     state[:4] = CHACHA_CONSTANTS[:, None, None]
     state[4:12] = np.frombuffer(key, dtype="<u4")[:, None, None]
     state[12] = np.arange(blocks, dtype=np.uint32)
-    state[13] = np.broadcast_to(round_number, len(clients))[:, None]
+    state[13] = rounds[:, None]
     state[14] = (clients & np.uint64(0xFFFFFFFF)).astype(np.uint32)[:, None]
     state[15] = (clients >> np.uint64(32)).astype(np.uint32)[:, None]
     mixed = state.copy()
@@ -39,7 +49,7 @@ def public_words(key: bytes, round_number: int | NDArray[np.integer], clients: W
             _mix(mixed, *quarter)
     mixed += state
     words = np.ascontiguousarray(mixed.transpose(1, 2, 0), dtype="<u4").view("<u8").astype(np.uint64)
-    return words.reshape(len(clients), -1)[:, :count]
+    return words.reshape(len(clients), -1)
 
 
 def _mix(block: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
@@ -47,4 +57,6 @@ def _mix(block: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
     for first, second, third, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
         block[first] += block[second]
         changed = block[third] ^ block[first]
-        block[third] = changed << np.uint32(bits) | changed >> np.uint32(32 - bits)
+        np.left_shift(changed, np.uint32(bits), out=block[third])
+        np.right_shift(changed, np.uint32(32 - bits), out=changed)
+        block[third] |= changed

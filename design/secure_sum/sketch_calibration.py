@@ -2,9 +2,10 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from ...arguments import check_choice, check_integer, check_real
@@ -22,12 +23,15 @@ from ..transforms.hadamard_sketch import HadamardSketch
 from ..transforms.linear_sketch import LinearSketch
 from ..transforms.rotation import rotated_dimension
 from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-from .shared_noise import calibrate_discrete_gaussian, calibrate_finest_steps, discrete_gaussian_of_noise
-from .sketched_sum import SketchedSum
+from .distributed_skellam import DistributedSkellamMechanism
+from .rounded_secure_sum import RoundedSecureSum
+from .shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, calibrate_finest_steps, discrete_gaussian_of_noise
+from .sketched_sum import MedianSum, SketchedSecureSum, SketchedSum
 from .sparse_sum import SparseSum
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
 TRANSFORMS = ("count-mean", "hadamard", "gaussian")
+DECODERS = ("mean", "median")
 # Number of measurements per coordinate of a sparse mean, in units of ln d.
 MEASUREMENTS = 4
 # Number of rows of the paper's experiments; shorter sketches have fewer rows.
@@ -128,43 +132,64 @@ class CalibratedSketch(Generic[Sketched]):
     plain_error: float
 
 
-def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
-    """Return the distributed discrete Gaussian on the shortest sketch within the slack.
+def calibrate_sketched_sum(
+    ball: NormBall,
+    clients: int,
+    bits: int,
+    budget: Budget,
+    choice: SketchChoice,
+    *,
+    noise: str = "discrete-gaussian",
+    decoder: str = "mean",
+) -> CalibratedSketch[SketchedSecureSum]:
+    """Return a distributed mechanism on the shortest sketch within the slack.
 
     The noise hardly depends on the sketch's size m, as it affects fewer coordinates, and decoding scales it up by d/m. Compression adds at
-    most ``distortion c**2``. Sketches are clipped at 1.1 c, which multiplies the variance by 1.21, so a slack must exceed 1.21.
+    most ``distortion c**2``. Sketches are clipped at 1.1 c, which multiplies the variance by 1.21, so a slack must exceed 1.21. Either
+    decoder has the size for the mean over rows.
+
+    Parameters
+    ----------
+    ball, clients, bits, budget, choice
+        L2 ball of the vectors, number of clients, bits of a coordinate, budget, and the choice of the sketch.
+    noise : str
+        ``"discrete-gaussian"`` or ``"skellam"``.
+    decoder : str
+        ``"mean"`` over a sketch's rows, or ``"median"`` for a count-mean sketch.
 
     Raises
     ------
     InfeasibleError
         If no shorter sketch keeps the slack, or the bits are too few; the message states the requirement.
     """
+    within = WITHIN[check_choice("noise", noise, tuple(WITHIN))]
 
-    def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
-        return discrete_gaussian_within(of, clients, bits, budget, choice.seed)
+    def summed(of: NormBall) -> RoundedSecureSum:
+        return within(of, clients, bits, budget, choice.seed)
 
-    def noise(mechanism: DistributedDiscreteGaussianMechanism) -> float:
+    def variance(mechanism: RoundedSecureSum) -> float:
         return ball.dimension * mechanism.largest_directional_variance / clients
 
     @cache
-    def sketched(size: int) -> DistributedDiscreteGaussianMechanism:
+    def sketched(size: int) -> RoundedSecureSum:
         return summed(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm))
 
     try:
-        plain = noise(summed(ball))
+        plain = variance(summed(ball))
     except InfeasibleError:
         # Fewer coordinates may fit even if all coordinates do not, so a given size is no reason to refuse.
         if choice.sketch_dimension is None:
             raise
         plain = math.inf
-    size = _fewest(ball, choice, plain, lambda size: noise(sketched(size)), "distributed-discrete-gaussian")
-    mechanism = SketchedSum(ball, choice.sketch(ball.dimension, size), sketched(size))
-    return CalibratedSketch(mechanism, mechanism.error().shared + noise(sketched(size)), plain)
+    size = _fewest(ball, choice, plain, lambda size: variance(sketched(size)), f"distributed-{noise}")
+    mechanism = _decoded(ball, choice.sketch(ball.dimension, size), sketched(size), decoder)
+    of_noise = mechanism.variance_bound / clients if decoder == "median" else variance(sketched(size))
+    return CalibratedSketch(mechanism, mechanism.error().shared + of_noise, plain)
 
 
 def sketched_sum_of_noise(
-    ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, noise_multiplier: float
-) -> SketchedSum:
+    ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, noise_multiplier: float, decoder: str = "mean"
+) -> SketchedSecureSum:
     """Return the mechanism with a given noise on a sketch of given size.
 
     The result is the mechanism of `calibrate_sketched_sum`, with the noise of `discrete_gaussian_of_noise`.
@@ -172,7 +197,16 @@ def sketched_sum_of_noise(
     size = check_sketch_of_noise(choice.sketch_dimension)
     sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)
     inner = discrete_gaussian_of_noise(sketched, clients, bits, budget, noise_multiplier, choice.seed, "fourier")
-    return SketchedSum(ball, choice.sketch(ball.dimension, size), inner)
+    return _decoded(ball, choice.sketch(ball.dimension, size), inner, decoder)
+
+
+def _decoded(ball: NormBall, sketch: LinearSketch, inner: RoundedSecureSum, decoder: str) -> SketchedSecureSum:
+    """Return the secure sum of sketches with a decoder."""
+    if check_choice("decoder", decoder, DECODERS) == "mean":
+        return SketchedSum(ball, sketch, inner)
+    if not isinstance(sketch, CountMeanSketch):
+        raise InfeasibleError("transform must be count-mean for the median over rows, which other sketches lack: take the decoder mean")
+    return MedianSum(ball, sketch, inner)
 
 
 def check_sketch_of_noise(sketch_dimension: int | None) -> int:
@@ -249,6 +283,21 @@ def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Bu
         adjacency,
         budget.stated_survivors(clients),
     )
+
+
+def skellam_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed: int) -> DistributedSkellamMechanism:
+    """Return the secure sum with the least Skellam noise within the budget, by a Fourier rotation."""
+    padded = rotated_dimension("fourier", ball.dimension)
+    noise = calibrate_finest_steps(calibrate_distributed_skellam, clients, padded, ball.clip_norm, bits, budget)
+    return DistributedSkellamMechanism(
+        ball, clients, bits, noise["granularity"], noise["local_variance"], budget.delta, seed, "fourier", budget.adjacency
+    )
+
+
+# Secure sums of a sketch by their noise.
+WITHIN: Mapping[str, Callable[[NormBall, int, int, Budget, int], RoundedSecureSum]] = MappingProxyType(
+    {"discrete-gaussian": discrete_gaussian_within, "skellam": skellam_within}
+)
 
 
 def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callable[[int], float], without: str) -> int:

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
+from ..contracts.mechanism import Error
 from ..contracts.norm_ball import NormBall
-from ..contracts.sketched_mechanism import SketchedMechanism
+from ..contracts.sketched_mechanism import SketchedMechanism, error_of_draws
+from ..transforms.count_sketch import CountMeanSketch
 from ..transforms.linear_sketch import LinearSketch
 from .delegated_sum import DelegatedSum
 from .rounded_secure_sum import RoundedSecureSum
@@ -111,3 +113,108 @@ class SketchedSum(SketchedSecureSum):
         The variance is at most `variance_bound`.
         """
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.variance_bound)
+
+
+@dataclass(frozen=True)
+class MedianSum(SketchedSecureSum):
+    """A sum of count-mean sketches that the server decodes by the median over rows.
+
+    A few large coordinates hardly move the median, but it is biased, and has about the noise of a single row. At least half of the t rows
+    err by as much as their median, so that its squared error is at most ``t / ceil(t / 2)`` times the rows' average
+    (`docs/proofs/sketch-medians.md`). `variance_bound` and `worst_shared_variance` are the parts of this bound from noise and from
+    collisions, and `bias_bound` has its root.
+
+    The fields are those of `SketchedSecureSum`; the sketch is a count-mean sketch.
+
+    Examples
+    --------
+    >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(150, 2.0, 1.1), 1000, bits=16, granularity=0.01, local_sigma=0.2, delta=1e-5)
+    >>> mechanism = MedianSum(NormBall(1000, 2.0), CountMeanSketch(1000, rows=15, width=10, seed=1), sums)
+    >>> mean = SketchedSum(mechanism.ball, mechanism.sketch, sums)
+    >>> round(mechanism.variance_bound / mean.variance_bound, 3), mechanism.decodes_linearly
+    (28.125, False)
+    """
+
+    ball: NormBall
+    sketch: CountMeanSketch
+    inner: RoundedSecureSum
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+        if not isinstance(self.sketch, CountMeanSketch):
+            raise ValueError(
+                f"sketch must be a CountMeanSketch for a median over rows, got {type(self.sketch).__name__}: decode by the mean"
+            )
+
+    @property
+    def _factor(self) -> float:
+        """Largest squared error of the median over that of a mean over rows."""
+        rows = self.sketch.rows
+        return rows * rows / -(-rows // 2)
+
+    @property
+    def variance_bound(self) -> float:
+        """Upper bound on the squared error from noise and rounding, on average over the sketch, without wrapping."""
+        return self._factor * self.ball.dimension * self.inner.largest_directional_variance / self.sketch.length_factor**2
+
+    @property
+    def worst_shared_variance(self) -> float:
+        """Upper bound on the squared error from collisions, for clients that all hold one longest vector."""
+        return self._factor * self.sketch.distortion * self.ball.clip_norm**2
+
+    def shared_variance(self, mean: FloatArray) -> float:
+        """Return the upper bound on the squared error from collisions of a mean."""
+        return self._factor * self.sketch.compression_error(mean)
+
+    @property
+    def bias_bound(self) -> float:
+        """Upper bound on the bias over the sketch's seed, of the median, of clipping sketches and of rounding.
+
+        The median's bias is at most the root of its squared error. The parts that clipping takes away move it by at most their largest row,
+        whose square is at most the sum over rows.
+        """
+        rows, length = self.sketch.rows, self.sketch.length_factor
+        of_median = math.sqrt(self.variance_bound / self.inner.clients + self.worst_shared_variance)
+        clipped = self.ball.clip_norm * math.sqrt(rows * (1 + rows * self.sketch.distortion) * self.clipping_probability)
+        return of_median + clipped + self._gain * self.inner.bias_bound / length
+
+    @property
+    def seed_bias_bound(self) -> float:
+        """Upper bound on the distance of the decoded sketches without noise from the vectors' mean, with the sum's own bound."""
+        return self._gain * (self.sketch_clip + self.inner.seed_bias_bound) / self.sketch.length_factor + self.ball.clip_norm
+
+    @property
+    def _gain(self) -> float:
+        """Largest length of all rows' estimates together over that of a sketch, all coordinates being in one bucket."""
+        return math.sqrt(self.sketch.rows * self.ball.dimension)
+
+    @property
+    def decodes_linearly(self) -> bool:
+        """Whether the estimate is linear in the sum: False, as the median is not linear."""
+        return False
+
+    def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return the weights of the sum of sketches, as the median is not linear in the sum."""
+        return self.inner.sum_weights(self.sketched(first), self.sketched(second))
+
+    def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
+        """Return the error of decoding noisy sketches of the mean, by draws of the sketch and of normal noise."""
+        clipped = self.ball.clip(mean[None])[0]
+        deviation = math.sqrt(self.inner.largest_directional_variance / self.inner.clients)
+        rng = np.random.default_rng(self.sketch.seed)
+        errors = list[FloatArray]()
+        for _ in range(draws):
+            mechanism = self.renewed(int(rng.integers(2**63)))
+            observed = self.inner.ball.clip(mechanism.sketched(mean[None]))[0] + deviation * rng.standard_normal(self.sketch_dimension)
+            errors.append(mechanism.sketch.decode_median(observed) - clipped)
+        return error_of_draws(errors, self.inner.clients)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the median over rows of the mean of the sketches."""
+        return self.sketch.decode_median(self.inner.decode(aggregate, clients))
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return `variance_bound` for each vector."""
+        return np.full(len(self.ball.check(vectors)), self.variance_bound)

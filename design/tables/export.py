@@ -1,20 +1,17 @@
-"""Exports of lookup tables: a C header with a sampler, and weights as npz, csv and parquet."""
+"""Exports of lookup tables: weights as npz, csv and parquet."""
 
 import io
 import json
 import os
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined, Template, select_autoescape
 
 from ...arguments import check_choice
 from ...extras import optional
 from ...files import write_atomically
-from .file import FORMAT, table_document
+from .file import table_document
 from .lookup_table import LookupTable
 from .verification import verify_table
 
@@ -32,8 +29,8 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     path : path
         Path of the file, which is replaced if it exists.
     file_format : str
-        Format of the file: ``"c"`` for a self-contained C99 header, ``"npz"`` for arrays, ``"csv"`` or ``"parquet"`` for one row per input
-        and letter.
+        Format of the file: ``"npz"`` for arrays, ``"csv"`` or ``"parquet"`` for one row per input and letter. `deploy_table` writes the
+        table's clients as source code.
 
     Raises
     ------
@@ -43,38 +40,6 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     check_choice("file_format", file_format, EXPORTS)
     verify_table(table)
     write_atomically(path, EXPORTS[file_format](table))
-
-
-def c_header(table: LookupTable, table_format: str = FORMAT) -> bytes:
-    """Return a C99 header with the table's encoder and decoder.
-
-    Encoder and decoder agree with the table bit for bit, given the same random words. The header states the checksum of the table's file in
-    a format.
-
-    The header defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
-    ``qb_decode(letter)``, and the table's guarantees, as macros.
-    """
-    low, high = table.interval
-    text = _header_template().render(
-        document=table_document(table, table_format),
-        guarantee=str(table.guarantee),
-        low=repr(low),
-        high=repr(high),
-        width=repr(high - low),
-        rows=len(table.weights),
-        total_bits=table.total.bit_length() - 1,
-        cumulative=np.cumsum(table.weights, axis=1).tolist(),
-        letters=[repr(letter) for letter in table.letters.tolist()],
-        dither_unit=repr(2.0**-53),
-    )
-    return text.encode("ascii")
-
-
-@cache
-def _header_template() -> Template:
-    # C source needs no HTML escapes.
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
-    return environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
 
 
 def npz_archive(table: LookupTable) -> bytes:
@@ -143,4 +108,4 @@ def parquet_file(table: LookupTable) -> bytes:
     return buffer.getvalue()
 
 
-EXPORTS: dict[str, Callable[[LookupTable], bytes]] = {"c": c_header, "npz": npz_archive, "csv": csv_text, "parquet": parquet_file}
+EXPORTS: dict[str, Callable[[LookupTable], bytes]] = {"npz": npz_archive, "csv": csv_text, "parquet": parquet_file}

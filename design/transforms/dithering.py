@@ -34,7 +34,7 @@ def grid_position(values: FloatArray, interval: tuple[float, float], steps: int)
     Values outside the interval count as its nearer end.
     """
     low, high = interval
-    # The C header repeats these operations in this order, since both must round alike.
+    # Deployed clients repeat these operations in this order, since all must round alike.
     positions = np.asarray(np.maximum(values, low))
     np.minimum(positions, high, out=positions)
     # These operations change nothing on the unit interval.

@@ -14,6 +14,7 @@ GROUPS = {
     "analysis.catalogue": "Registry, accounts and calibration",
     "analysis.composition": "Registry, accounts and calibration",
     "analysis.federation": "Federations over Flower",
+    "analysis.plan_grid": "Plans",
     "analysis.planner": "Plans",
     "analysis.simulation": "Simulation",
     "analysis.study": "Studies of one column",

@@ -142,7 +142,7 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
             Column("bits_out", "Bits per client"),
             Column("epsilon", "ε"),
             Column("flag", "Flag"),
-            Column("file", "Files", links=(("file", "JSON"), ("header", "C"))),
+            Column("file", "File", links=(("file", "JSON"),)),
         ),
         rows=shown.assign(
             is_best=False,
@@ -157,8 +157,8 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
             "Proven lower bound: no unbiased mechanism with the table's privacy has a smaller variance, however many bits it sends. "
             "Gap, any size: the share of the variance that is above this bound, rounded up.",
             *([SAME_BITS_NOTE] if same_size else []),
-            "Each table is unbiased, has integer weights, and comes as JSON and as a C header with a sampler. “quietbits verify” with the "
-            "name of this folder recomputes all numbers from the files.",
+            "Each table is unbiased, has integer weights, and comes as JSON; “quietbits deploy” with its name writes clients in several "
+            "languages. “quietbits verify” with the name of this folder recomputes all numbers from the files.",
         ),
         provenance=(*page.provenance, ("Seed", listed([str(seed) for seed in rows["seed"].unique()]))),
     )

@@ -51,6 +51,8 @@ CODE = [
     *("--clients", "5000", "--dimension", "20", "--local-epsilon", "3"),
     *("--letter-bits", "4", "--seed-bits", "12", "--closest", "2"),
 ]
+SPLIT = ["split-and-mix", "--clients", "1000", "--dimension", "1", "--clip", "0.5"]
+SUBSAMPLED = ["subsampled-gaussian", "--clients", "1000", "--dimension", "64"]
 ITEMS = ["--clients", "100", "--categories", "50", "--rows", "2", "--width", "8", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
     "mvu": (["mvu", "table.json", "--delta", "1e-5"], {"pure", "rdp", "pld"}),
@@ -77,6 +79,10 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "cpsgd": (CPSGD, {"theorem-1", "rdp", "near-gaussian"}),
     "poisson-binomial": ([*POISSON, "--delta", "1e-5"], {"pure", "rdp", "pld"}),
     "sketched-discrete-gaussian": (["sketched-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
+    "sketched-skellam": (
+        ["sketched-skellam", *SKETCHED[:4], "--local-variance", "0.02", *SKETCHED[6:]],
+        {"rdp", "near-gaussian"},
+    ),
     "sparse-discrete-gaussian": (["sparse-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "rdp-classic", "pld"}),
     "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "any-clients", "message"}),
@@ -117,6 +123,14 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "central-discrete-laplace": (
         ["central-discrete-laplace", *SHARED, "--steps", "1", "--scale", "2", *DELTA],
         {"pure", "rdp", "pld"},
+    ),
+    "split-and-mix": (
+        [*SPLIT, "--bits", "150", "--messages", "10", "--steps", "200", "--scale", "400", *DELTA],
+        {"pure", "rdp", "pld"},
+    ),
+    "subsampled-gaussian": (
+        [*SUBSAMPLED, "--levels", "7", "--coordinate-clip", "0.5", "--noise-multiplier", "5", *DELTA],
+        {"rdp"},
     ),
     "central-staircase": (
         ["central-staircase", *("--clients", "1000", "--steps", "64", "--epsilon", "1", "--width", "50"), *DELTA],

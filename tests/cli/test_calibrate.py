@@ -88,6 +88,11 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
         ["--clients", "1000"],
     ),
+    "sketched-skellam": (
+        [*SKETCHED, "--rounds", "10", "--slack", "4"],
+        {name: name.replace("_", "-") for name in ("local_variance", "granularity", "padded_dimension", "sketch_clip")},
+        ["--clients", "1000"],
+    ),
     "sparse-discrete-gaussian": (
         [*SKETCHED, "--sparsity", "4"],
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
@@ -112,6 +117,16 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         ["--clients", "1000", "--categories", "20", "--rounds", "3"],
         {"steps": "steps", "scale": "scale"},
         ["--clients", "1000", "--dimension", "20"],
+    ),
+    "split-and-mix": (
+        ["--clients", "1000", "--dimension", "4", "--norm", "1"],
+        {name: name for name in ("bits", "messages", "steps", "scale")},
+        ["--clients", "1000", "--dimension", "4", "--norm", "1"],
+    ),
+    "subsampled-gaussian": (
+        ["--clients", "1000", "--dimension", "64"],
+        {"levels": "levels", "coordinate_clip": "coordinate-clip", "noise_multiplier": "noise-multiplier"},
+        ["--clients", "1000", "--dimension", "64"],
     ),
     "central-staircase": (
         ["--clients", "1000", "--low", "0", "--high", "1"],

@@ -54,7 +54,7 @@ def test_an_array_that_is_none_is_a_line(content: bytes, folder: Path, fault: Fa
 @pytest.mark.parametrize(
     "typed",
     [
-        ("export", "bad.json", "--format", "c", "--output", "t.h"),
+        ("export", "bad.json", "--format", "npz", "--output", "t.npz"),
         ("account", "table", "bad.json", "--delta", 1e-5),
         ("audit", "table", "bad.json"),
     ],
@@ -137,7 +137,7 @@ def table(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["c", "csv", "npz"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "npz"])
 def test_a_dash_writes_the_file_alone_to_standard_output(kind: str, table: Path, run: Run) -> None:
     beside = table.with_name("exported")
     assert run("export", table, "--format", kind, "--output", beside).exit_code == 0

@@ -90,7 +90,7 @@ WRITING = {
         f"estimate mean --data people.csv --interval 0 100 {BUDGET} --column age --report {{}}",
         "quietbits.analysis.study.mean_study.study_mean",
     ),
-    "export": ("export table.json --format c --output {}", "quietbits.design.tables.export.export_table"),
+    "export": ("export table.json --format npz --output {}", "quietbits.design.tables.export.export_table"),
     "plan": (
         "plan --clients 100 --dimension 2 --epsilon 1 --adjacency replace-one --trust local --output {}.csv",
         "quietbits.analysis.planner.plan.plan_task",

@@ -22,7 +22,17 @@ ITEMS = ["plan", "--clients", 500, "--categories", 20, "--epsilon", 1, "--adjace
 # Least set of keys of each mechanism's JSON.
 KEYS = {
     *("name", "trust_model", "feasible", "reason", "predicted_error", "bits_per_client", "bits_per_coordinate", "epsilon", "delta"),
-    *("adjacency", "ratio_to_bound", "ratio_to_central", "command", "design_command", "recommended", "on_frontier", "relative_error"),
+    *(
+        "adjacency",
+        "ratio_to_bound",
+        "ratio_to_central",
+        "command",
+        "design_command",
+        "deploy_command",
+        "recommended",
+        "on_frontier",
+        "relative_error",
+    ),
 }
 
 
@@ -52,6 +62,17 @@ def test_commands_run_and_simulate_what_was_predicted(answered: dict[str, Any], 
         designed = answer(*shlex.split(entry["design_command"])[1:])
         assert designed["bits_per_client"] == entry["bits_per_client"]
         assert designed["epsilon"] == pytest.approx(entry["epsilon"], rel=1e-9)
+
+
+def test_deploy_commands_write_the_planned_mechanism(answered: dict[str, Any], answer: Answer) -> None:
+    rows = [entry for entry in answered["mechanisms"] if entry["feasible"] and entry["deploy_command"] is not None]
+    assert rows
+    for entry in rows:
+        assert not entry["on_real_numbers"]
+        deployed = answer(*shlex.split(entry["deploy_command"])[1:])
+        assert deployed["mechanism"] == entry["name"]
+        assert float(deployed["bits_per_client"]) == entry["bits_per_client"]
+        assert float(deployed["guarantee_per_message"]["epsilon"]) <= entry["epsilon"] * (1 + 1e-9)
 
 
 def test_each_trust_model_has_one_recommendation(answered: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "split-and-mix": {"bits": 250},
     "central-gaussian": {"bits": 8},
     "exact-histogram": {"code": "identity"},
+    "subsampled-gaussian": {"coordinate_share": 0.9},
     **SKETCHES,
     **ITEM_SKETCHES,
 }
@@ -65,7 +66,7 @@ AUDITED_SHARES = {
 # Columns of messages that hold public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
 # The last words of a message to a trusted server are a share of its own random numbers, which it needs nobody to send.
-KEYED = ("central-gaussian", "central-laplace", "central-discrete-laplace", "central-staircase")
+KEYED = ("central-gaussian", "central-laplace", "central-discrete-laplace", "central-staircase", "subsampled-gaussian")
 PUBLIC_COLUMNS = {
     "sqkr": slice(None, -1),
     "recursive-hadamard-response": slice(1),

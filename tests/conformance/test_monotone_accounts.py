@@ -43,6 +43,10 @@ NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "split-and-mix clients": ("clients", {"clients": 40, "bits": 260, "messages": 13, "steps": 5, "scale": 45.0, **VECTOR}),
     "central-laplace": ("scale", {"clients": 40, "steps": 5, "scale": 9.0, **VECTOR}),
     "central-gaussian": ("noise_multiplier", {"clients": 40, "steps": 500, "noise_multiplier": 2.0, **VECTOR}),
+    "subsampled-gaussian": (
+        "noise_multiplier",
+        {"clients": 40, "levels": 3, "coordinate_share": 0.3, "coordinate_clip": 0.8, "noise_multiplier": 2.0, **VECTOR},
+    ),
     "sketched-skellam-frequencies": (
         "local_variance",
         {"local_variance": 30.0, **SKETCH},
@@ -65,6 +69,7 @@ LITTLE_NOISE: Mapping[str, Mapping[str, Any]] = {
     "cpsgd": {"levels": 4, "trials": 3, "rotated": False, **VECTOR},
     "poisson-binomial": {"trials": 1, "theta": 0.45, "dimension": 2},
     "sketched-discrete-gaussian": PADDED,
+    "sketched-skellam": {**{name: value for name, value in PADDED.items() if name != "local_sigma"}, "local_variance": 1e-4},
     "sparse-discrete-gaussian": PADDED,
     "sketched-poisson-binomial": {"trials": 1, "theta": 0.45, "categories": 8, "signed": False},
     "sketched-discrete-gaussian-frequencies": {**ITEMS, "local_sigma": 0.6376769},

@@ -28,6 +28,7 @@ CHANGED = {
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 7},
     "sketched-discrete-gaussian": {"rows": 2, "sketch_dimension": 8},
+    "sketched-skellam": {"rows": 2, "sketch_dimension": 8},
     "central-sketch": {"rows": 2, "sketch_dimension": 8},
     "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 10},
 }

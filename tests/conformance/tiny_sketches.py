@@ -9,6 +9,7 @@ from typing import Any
 # Options of sketches of two coordinates, or of one coordinate.
 SKETCHES: Mapping[str, Mapping[str, Any]] = {
     "sketched-discrete-gaussian": {"rows": 1, "sketch_dimension": 2},
+    "sketched-skellam": {"rows": 1, "sketch_dimension": 2},
     "central-sketch": {"rows": 1, "sketch_dimension": 2},
     "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 2},
 }

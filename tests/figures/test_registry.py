@@ -170,6 +170,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "binomial-slack": lambda: [task for task in tasks if task.trials in (10**4, 10**5)],
         "letters-gap": lambda: [replace(task, bits_in=2) for task in tasks if task.epsilon == 3.0],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
+        "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
@@ -191,7 +192,7 @@ SKETCHED = "add-or-remove-one adjacency, secure-sum trust model"
 GUARANTEES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "letters-gap"), (LOCAL,)),
     **dict.fromkeys(("cpsgd-fig1", "binomial-slack", "secure-sum-bits"), (SUMS,)),
-    **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits"), (CENTRAL,)),
+    **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits", "sampled-coordinates"), (CENTRAL,)),
     **dict.fromkeys(("price-rate", "price-bits", "price-dimension", "price-rounds", "price-rows"), (SKETCHED,)),
     **dict.fromkeys(FREQUENCIES, ("secure-sum trust model", "local trust model", "replace-one adjacency")),
     "plan-pareto": ("replace-one adjacency",),
@@ -252,7 +253,7 @@ def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "letters-gap"),
-        *("secure-sum-bits", "plan-pareto"),
+        *("secure-sum-bits", "sampled-coordinates", "plan-pareto"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),

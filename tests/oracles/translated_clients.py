@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy import stats
 
+from quietbits.analysis.deployed_clients.deploy import deploy
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.deployment.client_program import ClientProgram
@@ -86,6 +87,8 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
         "new": FrequencyRandomisedResponse(2.0, FEW_ITEMS),
     }
 )
+SUMS = ("distributed-discrete-gaussian", "distributed-skellam")
+SECURE_SUMS = MappingProxyType({"epsilon": 2.0, "delta": 1e-6, "clients": 100, "dimension": DIMENSION, "clip": 0.5})
 OPERATIONS = "operations"
 
 
@@ -189,7 +192,8 @@ OPERATIONS_PROGRAM = ClientProgram(
 @cache
 def deployments() -> Mapping[str, Deployment]:
     """Return the deployments, by name."""
-    return {name: Deployment(mechanism, "mechanism", rounds=5, name=name) for name, mechanism in MECHANISMS.items()}
+    local = {name: Deployment(mechanism, "mechanism", rounds=5, name=name) for name, mechanism in MECHANISMS.items()}
+    return local | {name: deploy(name, name=name, **SECURE_SUMS) for name in SUMS}
 
 
 def descriptions() -> list[ClientDescription]:

@@ -47,11 +47,11 @@ SESSION = [command for command in LINES if command.startswith("quietbits ")]
 WRITES = {
     "quietbits design mvu": ["table.json"],
     "quietbits design grid": [
-        *(f"tables/epsilon_{epsilon}_bits_1_2.{kind}" for epsilon in (1, 2) for kind in ("json", "h")),
+        *(f"tables/epsilon_{epsilon}_bits_1_2.json" for epsilon in (1, 2)),
         *(f"tables/index.{kind}" for kind in ("html", "parquet")),
     ],
     "quietbits verify": [],
-    "quietbits export": ["table.h"],
+    "quietbits deploy": [],
     "quietbits estimate": ["report.html"],
     "quietbits demo": ["demo/report.html", "demo/results.json", "demo/table.json"],
     "quietbits account": [],

@@ -20,7 +20,6 @@ from quietbits.analysis.sweeps.store import STORE_NAME
 from quietbits.analysis.table_grid import task as task_module
 from quietbits.analysis.table_grid.run import INDEX_NAME, design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
-from quietbits.design.tables.export import export_table
 from quietbits.design.tables.file import read_table, write_table
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.errors import ConvergenceError
@@ -56,19 +55,17 @@ def finished(folder: Path) -> dict[bytes, int]:
 
 def test_the_files_are_those_of_single_designs(whole: Path, tmp_path: Path) -> None:
     result = contents(whole)
-    assert len(result) == 2 * 32 + 1
+    assert len(result) == 32 + 1
     for task in (GRID.tasks()[0], GRID.tasks()[-1], GRID.tasks()[9]):
         options = {"metric": task.metric, "objective": task.objective, "interval": task.interval, "seed": 4}
         table = design_mvu(task.epsilon, task.bits_in, task.bits_out, **options)
         write_table(table, tmp_path / "table.json")
-        export_table(table, tmp_path / "table.h", "c")
         assert result[f"{task.stem}.json"] == (tmp_path / "table.json").read_bytes()
-        assert result[f"{task.stem}.h"] == (tmp_path / "table.h").read_bytes()
 
 
 def test_the_index_says_what_the_certificates_say(whole: Path) -> None:
     index = pq.read_table(whole / INDEX_NAME)
-    assert not {"table_text", "header_text"} & set(index.column_names)
+    assert not {"table_text"} & set(index.column_names)
     rows = index.to_pylist()
     assert len(rows) == len({row["file"] for row in rows}) == 32
     for row, task in zip(rows, GRID.tasks(), strict=True):
@@ -93,7 +90,7 @@ def test_a_killed_run_goes_on(whole: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(grid=GRID), str(tmp_path)], env=environment)
     end = time.monotonic() + 60
-    while len(list(tmp_path.glob("*.h"))) < 4:
+    while len(list(tmp_path.glob("epsilon_*.json"))) < 4:
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.02)
@@ -121,7 +118,7 @@ def test_tables_are_designed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     # More values add to the existing files; a run rewrites changed or removed files.
     before = contents(tmp_path)
     (tmp_path / "epsilon_1_bits_1_1.json").unlink()
-    (tmp_path / "epsilon_1_bits_1_2.h").write_text("")
+    (tmp_path / "epsilon_1_bits_1_2.json").write_text("")
     more = TableGrid(epsilon=(1.0, 2.0), bits_in=(1,), bits_out=(1, 2), interval=((0.0, 1.0), (0.0, 2.0)))
     design_tables(more, tmp_path)
     assert sorted(designed) == [(1.0, 1, 1), (1.0, 1, 2), (2.0, 1, 1), (2.0, 1, 2)]

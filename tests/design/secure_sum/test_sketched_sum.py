@@ -13,17 +13,20 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.audits.mechanism_audit import audit
+from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.sketched_mechanism import SketchedMechanism
+from quietbits.design.contracts.task import Task
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
-from quietbits.design.secure_sum.sketched_sum import SketchedSum
+from quietbits.design.secure_sum.sketched_sum import MedianSum, SketchedSum
 from quietbits.design.transforms.count_sketch import CountMeanSketch
 from quietbits.design.transforms.gaussian_sketch import GaussianSketch
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.design.transforms.layered_sketch import LayeredSketch
 from quietbits.design.transforms.linear_sketch import IdentitySketch, LinearSketch
+from quietbits.errors import InfeasibleError
 
 DIMENSION, CLIENTS = 120, 8
 # Parameters for two clients, with an epsilon that audits can measure well.
@@ -238,3 +241,69 @@ def test_the_unit_of_sketches_does_not_matter_to_what_one_seed_biases() -> None:
     usual, scaled = (summed(SKETCHES[name], bits=6) for name in ("several rows", "several rows over their number"))
     assert scaled.sketch.length_factor == 0.5 * usual.sketch.length_factor
     assert scaled.seed_bias_bound == pytest.approx(usual.seed_bias_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(1, 30), (4, 15), (5, 12)])
+@pytest.mark.parametrize("sigma", [0.02, 0.5])
+def test_medians_err_as_drawn_and_less_than_their_bound(rows: int, width: int, sigma: float) -> None:
+    plain = summed(CountMeanSketch(DIMENSION, rows, width, seed=1), sigma=sigma)
+    mechanism = MedianSum(plain.ball, plain.sketch, plain.inner)
+    vectors = population(CLIENTS)
+    squares = squared_errors(mechanism, vectors, 400, 3)
+    mean = mechanism.ball.clip(vectors).mean(axis=0)
+    bound = mechanism.variance_bound / CLIENTS + mechanism.shared_variance(mean)
+    assert squares.mean() < bound + 4 * squares.std() / math.sqrt(400)
+    assert bound <= mechanism.error(vectors).of_mean(CLIENTS)
+    assert math.sqrt(bound) < mechanism.bias_bound < mechanism.seed_bias_bound
+    predicted = mechanism.predicted_error(mean, mechanism.variance_bound, draws=400).of_mean(CLIENTS)
+    assert predicted == pytest.approx(squares.mean(), abs=7 * squares.std() / math.sqrt(400))
+    # A single row has no other median than its mean.
+    if rows == 1:
+        message = mechanism.encode(vectors, np.random.default_rng(1))
+        decoded = [item.decode(item.aggregate(message), CLIENTS) for item in (plain, mechanism)]
+        assert decoded[0] == pytest.approx(decoded[1])
+        assert mechanism.variance_bound == pytest.approx(plain.variance_bound)
+
+
+def test_the_factor_of_medians_is_reached_by_rows_of_which_half_err() -> None:
+    for rows in range(1, 9):
+        errors = np.zeros(rows)
+        errors[: -(-rows // 2)] = 1.0
+        factor = rows / -(-rows // 2)
+        assert np.median(errors) ** 2 <= factor * np.mean(errors**2) == pytest.approx(1.0)
+        assert (np.median(errors) == 1.0) == (rows % 2 == 1)
+        for drawn in np.random.default_rng(rows).normal(size=(2000, rows)):
+            assert np.median(drawn) ** 2 <= factor * np.mean(drawn**2)
+
+
+def test_medians_need_rows_and_keep_the_guarantee() -> None:
+    plain = summed(SKETCHES["several rows"])
+    mechanism = MedianSum(plain.ball, SKETCHES["several rows"], plain.inner)
+    assert mechanism.guarantee == plain.guarantee
+    other = summed(SKETCHES["hadamard"])
+    with pytest.raises(ValueError, match="sketch must be a CountMeanSketch for a median over rows, got HadamardSketch"):
+        MedianSum(other.ball, SKETCHES["hadamard"], other.inner)
+    loud = summed(CountMeanSketch(DIMENSION, 4, 15, seed=1), 2, **LOUD)
+    result = audit(MedianSum(loud.ball, loud.sketch, loud.inner), 4000, np.random.default_rng(1), delta=1e-2)
+    assert not result.refuted
+    assert result.measured.epsilon_lower_bound > 0.25 * result.claim.epsilon
+
+
+@pytest.mark.parametrize("name", ["sketched-discrete-gaussian", "sketched-skellam"])
+def test_both_noises_have_both_decoders(name: str) -> None:
+    task = Task(NormBall(200, 2.0), 50, 2.0, 1e-5, "add-or-remove-one")
+    options = {"bits": 14, "rows": 5, "sketch_dimension": 40}
+    mean, median = (build_mechanism(name, task, {**options, "decoder": decoder}) for decoder in ("mean", "median"))
+    assert isinstance(mean, SketchedSum)
+    assert isinstance(median, MedianSum)
+    assert mean.guarantee == median.guarantee
+    assert mean.guarantee.epsilon == pytest.approx(2.0, abs=1e-5)
+    kind = DistributedSkellamMechanism if name == "sketched-skellam" else DistributedDiscreteGaussianMechanism
+    assert isinstance(mean.inner, kind)
+    # Most of these vectors are so short that their sketches are not clipped.
+    vectors = 0.4 * population(50, 200)
+    squares, predicted = squared_errors(mean, vectors, 200, 4), mean.error(vectors)
+    expected = predicted.variance / 50 + predicted.shared
+    assert squares.mean() == pytest.approx(expected, abs=5 * squares.std() / math.sqrt(200))
+    with pytest.raises(InfeasibleError, match="transform must be count-mean for the median over rows"):
+        build_mechanism(name, task, {"bits": 14, "sketch_dimension": 40, "transform": "hadamard", "decoder": "median"})

@@ -35,12 +35,11 @@ def test_the_page_says_what_the_tables_are(index: Path) -> None:
     for name, row in zip(names, rows_of(text), strict=True):
         table = read_table(index.with_name(f"{name}.json"))
         assert f'href="{name}.json"' in row
-        assert f'href="{name}.h"' in row
         for number in (table.certificate.mean_variance, table.certificate.lower_bound):
             assert f">{in_figures(number, 4)}<" in row
         assert f">{table.epsilon:g}<" in row
         assert f">{table.metric or 'none'}<" in row
-    links = {f"{name}.{kind}" for name in names for kind in ("json", "h")}
+    links = {f"{name}.json" for name in names}
     assert set(re.findall(r'(?:src|href)="(?!#)([^"]*)"', text)) == {"index.parquet", *links}
     assert not re.findall(r"https?://(?!www\.w3\.org)|@import|<link", text)
     assert "Guarantees: replace-one adjacency, local trust model, epsilon 1 and 2, delta 0." in text

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import quietbits
+from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.figures.linear_compression.sparse import measuring_operator
@@ -98,3 +99,16 @@ def sparse_error() -> float:
 def predicted_sparse_error() -> float:
     """Return the predicted variance for 50 coordinates, that of Gaussian noise on sketches."""
     return 50 * (CLIP_MARGIN * gaussian_noise_multiplier(1.0, 1e-5) / CLIENTS) ** 2
+
+
+def median_rows() -> Iterator[list[str]]:
+    """Return predicted errors of both decoders, and the median's bound, for means of one or many coordinates."""
+    task = quietbits.Task(quietbits.NormBall(4096, 2.0), 10_000, 4.0, 1e-5, "add-or-remove-one")
+    sketch = {"bits": 20, "rows": 15, "sketch_dimension": 300}
+    decoders = [build_mechanism("sketched-skellam", task, {**sketch, "decoder": decoder}) for decoder in ("mean", "median")]
+    for text, nonzero in (("one large", 1), ("10 equal", 10), ("all equal", 4096)):
+        mean = np.zeros(4096)
+        mean[:nonzero] = 0.8 / math.sqrt(nonzero)
+        errors = [made.predicted_error(mean, made.variance_bound).of_mean(10_000) for made in decoders]
+        bound = decoders[1].variance_bound / 10_000 + decoders[1].shared_variance(mean)
+        yield [text, *(f"{number:.3g}" for number in (*errors, bound))]

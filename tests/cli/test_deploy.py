@@ -1,0 +1,97 @@
+"""`quietbits deploy`, `encode`, `decode` and `verify` of a deployment on the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+DEPLOY = ("deploy", "hadamard-response", "--categories", 8, "--epsilon", 3, "--rounds", 2, "--name", "browser", "--output", "deployed")
+
+
+@pytest.fixture
+def deployed(run: Run, folder: Path) -> Path:
+    result = run(*DEPLOY)
+    assert result.exit_code == 0, result.stderr
+    assert "browser: written to deployed" in result.stdout
+    return folder / "deployed"
+
+
+def test_from_a_deployment_to_an_estimate(deployed: Path, run: Run, folder: Path) -> None:
+    assert {path.name for path in deployed.iterdir()} == {"README.md", "c", "deployment.json", "vectors.json"}
+    assert run("verify", "deployed").exit_code == 0
+    (folder / "data.csv").write_text("item\n" + "\n".join(str(number % 4) for number in range(4000)) + "\n")
+    for output in ("m.qbm", "m.parquet"):
+        result = run("encode", "deployed", "--data", "data.csv", "--column", "item", "--output", output, "--round", 1)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.endswith(f"Messages: {output}, 4000 of round 1\n")
+        result = run("decode", "deployed", output, "--round", 1, "--json", "--report", "report.html")
+        assert result.exit_code == 0, result.stderr
+        document: dict[str, Any] = json.loads(result.stdout)
+        assert (document["accepted"], document["refused"], document["rounds_left"]) == (4000, 0, 0)
+        truth = np.array([0.25] * 4 + [0.0] * 4)
+        errors = (np.array(document["mean"]) - truth) / np.array(document["standard_error"])
+        assert np.abs(errors).max() < 6
+        assert "<svg" in (folder / "report.html").read_text()
+    result = run("decode", "deployed", "m.qbm", "m.parquet", "--round", 1)
+    assert result.exit_code == 0
+    assert "8000" in result.stdout
+
+
+@pytest.mark.usefixtures("deployed")
+def test_faults_take_one_line(run: Run, folder: Path) -> None:
+    (folder / "m.qbm").write_bytes(b"QBM\x01" + bytes(12))
+    (folder / "other").mkdir()
+    (folder / "other" / "deployment.json").write_text("{}")
+    for typed, message in (
+        (("decode", "deployed", "m.qbm"), "messages must be of the deployment"),
+        (("decode", "deployed", "m.qbm", "--round", 2), "round_number must be"),
+        (("decode", "deployed", "none.qbm"), "No such file"),
+        (("decode", "other", "m.qbm"), "format must be 'quietbits-deployment/1'"),
+        (("decode", "none", "m.qbm"), "No such file"),
+        (("encode", "deployed", "--data", "m.qbm", "--output", "x.qbm"), ""),
+        (("deploy", "gaussian", "--epsilon", 1, "--delta", 1e-6, "--output", "new"), "mechanism must be released as it is"),
+        ((*DEPLOY[:-1], "other"), "output must be a new or empty folder"),
+        ((*DEPLOY, "--language", "cobol"), "language must be one of"),
+    ):
+        result = run(*typed)
+        assert result.exit_code == 2, typed
+        assert message in result.stderr, typed
+        assert result.stderr.strip().count("\n") == 0, result.stderr
+    assert not (folder / "x.qbm").exists()
+    assert not (folder / "new").exists()
+
+
+def test_a_changed_folder_is_refused(deployed: Path, run: Run) -> None:
+    (deployed / "c" / "browser.h").write_text("int x;\n")
+    result = run("verify", "deployed")
+    assert result.exit_code == 1
+    assert "browser.h: the file was changed" in result.stderr
+    document = json.loads(run("verify", "deployed", "--json").stdout)
+    assert document["verified"] is False
+
+
+def test_the_same_command_writes_the_same_folder(deployed: Path, run: Run) -> None:
+    before = {path: path.read_bytes() for path in deployed.rglob("*.*")}
+    document = json.loads(run(*DEPLOY, "--json").stdout)
+    assert {path: path.read_bytes() for path in deployed.rglob("*.*")} == before
+    assert document["sha256"] == json.loads((deployed / "deployment.json").read_text())["sha256"]
+    successor = (*DEPLOY[:-1], "successor", "--supersedes", "deployed", "--valid-until", "2030-01-01", "--json")
+    assert json.loads(run(*successor).stdout)["supersedes"] == document["sha256"]
+
+
+def test_a_table_is_deployed(run: Run, folder: Path) -> None:
+    design = ("design", "mvu", "--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 10, 60, "--output", "table.json")
+    assert run(*design).exit_code == 0
+    result = run("deploy", "table.json", "--output", "deployed", "--name", "age", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["message"] == {"fields": 1, "field_bits": 1, "bytes": 1}
+    (folder / "data.csv").write_text("age\n" + "\n".join(str(20 + number % 30) for number in range(2000)) + "\n")
+    assert run("encode", "deployed", "--data", "data.csv", "--column", "age", "--output", "m.qbm").exit_code == 0
+    document: dict[str, Any] = json.loads(run("decode", "deployed", "m.qbm", "--json").stdout)
+    assert abs(document["mean"] - 34.5) < 6 * document["standard_error"]
+    assert run("verify", "deployed", "--json").exit_code == 0

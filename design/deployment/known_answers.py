@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FORMAT = "quietbits-vectors/1"
 VECTORS = 1000
-# Number of random words of all vectors together, above which there are fewer vectors, and the least number of them.
-MOST_WORDS, FEWEST_VECTORS = 2**22, 8
+# Number of random and public words of all vectors together, above which there are fewer vectors, and the least number of them.
+MOST_WORDS, FEWEST_VECTORS = 2**21, 8
 # Number of words made at a time, and the number of coordinates or items up to which the decoded value is stated.
 WORDS_AT_A_TIME, MOST_DECODED = 64, 32
 LARGEST = 2**64 - 1
@@ -60,7 +60,7 @@ def known_answers(deployment: "Deployment") -> bytes:
     are 1000 vectors, and fewer for messages that take thousands of words.
     """
     program = deployment.program
-    vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields)))
+    vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields + program.public_words)))
     key = hashlib.sha256(f"known answers of {deployment.hash}".encode("ascii")).digest()
     inputs, edges = _inputs(deployment, vectors, key), _edges(deployment)
     streams = [public_words(key, 0, np.arange(vectors, dtype=np.uint64), WORDS_AT_A_TIME).tolist()]

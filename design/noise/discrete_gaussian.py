@@ -5,6 +5,7 @@ algorithm.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -51,6 +52,11 @@ class GaussianCurve:
         """
         scaled = points / float(self.sigma)
         return np.exp(-0.5 * scaled * scaled)
+
+    def first_bounds(self, most: int, bits: int) -> Iterator[tuple[int, int]]:
+        """Yield `bounds` of the points from 0 to `most`."""
+        for point in range(most + 1):
+            yield self.bounds(point, bits)
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
         """Return bounds on f at a point that are at most 2 apart."""

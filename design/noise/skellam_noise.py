@@ -4,6 +4,7 @@ Skellam noise is the difference of two Poisson numbers with the same rate.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -51,6 +52,11 @@ class SkellamCurve:
     def approximate(self, points: IntegerArray) -> FloatArray:
         """Return f at whole numbers; 0.0 from where f is below 2**-48."""
         return np.asarray(self._table[np.minimum(np.abs(points), len(self._table) - 1)])
+
+    def first_bounds(self, most: int, bits: int) -> Iterator[tuple[int, int]]:
+        """Yield bounds on f at the points from 0 on, up to `most` or the first point below one unit."""
+        for low, high in self._values(self._first_terms(bits, most), bits + GUARD_BITS, least_bits=bits, most=most):
+            yield low >> GUARD_BITS, -(-high >> GUARD_BITS)
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
         """Return bounds on f at a point that are at most 3 apart."""

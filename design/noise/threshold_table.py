@@ -3,6 +3,7 @@
 Clients in other languages draw noise from such a table with two random words and comparisons of whole numbers.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -12,15 +13,15 @@ from ...errors import InfeasibleError
 THRESHOLD_BITS = 127
 # Bits of the curve's bounds, and the height of the curve at which the table ends.
 CURVE_BITS, END_BITS = 192, 140
-# Largest number of thresholds: standard deviations up to about 600.
-MOST_POINTS = 2**13
+# Largest standard deviation in steps, and more points than the curve then has above its end.
+LARGEST_SPREAD, MOST_POINTS = 512, 2**13
 
 
 class SymmetricCurve(Protocol):
     """A log-concave, even function of whole numbers, 1 at zero."""
 
-    def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high."""
+    def first_bounds(self, most: int, bits: int) -> Iterator[tuple[int, int]]:
+        """Yield whole numbers (low, high) with low <= 2**bits f(point) <= high, for the points 0, 1, ... up to `most`."""
 
     @property
     def spread(self) -> float:
@@ -54,24 +55,25 @@ def threshold_table(curve: SymmetricCurve) -> ThresholdTable:
     Raises
     ------
     InfeasibleError
-        If the noise needs more than 2**13 thresholds.
+        If the standard deviation is above 512 steps.
     """
+    if curve.spread > LARGEST_SPREAD:
+        raise InfeasibleError(
+            f"noise must have a standard deviation of at most {LARGEST_SPREAD} steps for a table of thresholds, got {curve.spread:.6g}"
+        )
     highs: list[int] = []
-    spread_of_bounds = lows = 0
-    while True:
-        low, high = curve.bounds(len(highs), CURVE_BITS)
+    spread_of_bounds = lows = previous = last = 0
+    for low, high in curve.first_bounds(MOST_POINTS, CURVE_BITS):
         times = 1 if not highs else 2
         highs.append(times * high)
         lows += times * low
         spread_of_bounds += times * (high - low)
         if high < 1 << (CURVE_BITS - END_BITS):
+            last = high
             break
-        if len(highs) > MOST_POINTS:
-            raise InfeasibleError(
-                f"noise must have a standard deviation of at most about {MOST_POINTS // 14} steps for a table of thresholds, "
-                f"got {curve.spread:.6g}"
-            )
-    previous, last = curve.bounds(len(highs) - 2, CURVE_BITS)[0], curve.bounds(len(highs) - 1, CURVE_BITS)[1]
+        previous = low
+    if last == 0:
+        raise InfeasibleError(f"noise must fall below 2**-{END_BITS} within {MOST_POINTS} steps, got a standard deviation of {curve.spread:.6g}")
     ratio = Fraction(last, previous)
     tail = 2 * last * ratio / (1 - ratio)
     total = sum(highs)

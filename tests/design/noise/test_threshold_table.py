@@ -51,7 +51,7 @@ def test_thresholds_rise_and_stay_below_one() -> None:
 
 
 def test_too_much_noise_is_refused() -> None:
-    with pytest.raises(InfeasibleError, match="standard deviation of at most about 585 steps"):
+    with pytest.raises(InfeasibleError, match="standard deviation of at most 512 steps"):
         threshold_table(GaussianCurve(Fraction(2000)))
 
 

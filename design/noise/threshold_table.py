@@ -73,7 +73,7 @@ def threshold_table(curve: SymmetricCurve) -> ThresholdTable:
             break
         previous = low
     if last == 0:
-        raise InfeasibleError(f"noise must fall below 2**-{END_BITS} within {MOST_POINTS} steps, got a standard deviation of {curve.spread:.6g}")
+        raise InfeasibleError(f"noise must fall below 2**-{END_BITS} within {MOST_POINTS} steps, got a spread of {curve.spread:.6g}")
     ratio = Fraction(last, previous)
     tail = 2 * last * ratio / (1 - ratio)
     total = sum(highs)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..files import shown_path
+from ..files import check_folder, shown_path
 from .commands import complain
 from .console import check_outputs, grid, progress_bar, say, show_document, typed_command, warn, working
 from .options import (
@@ -119,9 +119,11 @@ def _labels(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(make: Any, values: dict[str, Any]) -> None:
-    from ..design.deployment.folder import write_deployment
+    from ..arguments import check_choice
+    from ..design.deployment.folder import LANGUAGES, write_deployment
 
-    languages = [language.strip() for language in values["language"].split(",")]
+    check_folder(values["output"])
+    languages = [check_choice("language", language.strip(), LANGUAGES) for language in values["language"].split(",")]
     with working("deploying"):
         deployment = make()
         files = write_deployment(deployment, values["output"], languages)

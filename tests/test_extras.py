@@ -26,7 +26,8 @@ TABLE = "design mvu --epsilon 2 --bits-in 2 --bits-out 1 --output table.json"
 CORE = [
     TABLE,
     "verify table.json",
-    *(f"export table.json --format {kind} --output table.{kind}" for kind in ("c", "npz", "csv")),
+    "deploy table.json --name value --output deployed",
+    *(f"export table.json --format {kind} --output table.{kind}" for kind in ("npz", "csv")),
     "plan --clients 100 --dimension 4 --epsilon 2 --delta 1e-5 --adjacency replace-one --output plan.html",
     "plan --clients 100 --epsilon 2 --adjacency replace-one --check --output plan.csv",
     "account table table.json --delta 1e-5 --rounds 10",
@@ -126,7 +127,7 @@ def test_the_checkout_installs_what_the_demo_and_the_tests_need() -> None:
 def test_commands_of_the_core_need_no_extra(tmp_path: Path) -> None:
     results = results_without(EXTRAS, CORE, tmp_path)
     assert [(command, complaint) for command, (code, complaint) in zip(CORE, results, strict=True) if code] == []
-    assert {path.name for path in tmp_path.iterdir()} > {"table.json", "table.c", "plan.html", "plan.csv", "account.svg", "vector.json"}
+    assert {path.name for path in tmp_path.iterdir()} > {"table.json", "table.npz", "plan.html", "plan.csv", "account.svg", "vector.json"}
 
 
 def test_encoding_and_decoding_need_no_extra() -> None:

@@ -30,7 +30,7 @@ BITS = Option(
     budget="coordinate",
 )
 TRIED_BITS = (8, 12, 16, 20)
-LETTER_BITS = Option("letter_bits", int, "Bits of a coordinate that is sent.", 4, 2, 8, "bits")
+LETTER_BITS = Option("letter_bits", int, "Bits of the letters, one for each coordinate that is sent.", 4, 2, 8, "bits")
 SHARE = Option("coordinate_share", float, "Probability that a client sends a coordinate.", 0.125, SMALLEST_SHARE, LARGEST_SHARE)
 CLIP_FACTOR = Option(
     "clip_factor", float, "Largest rotated coordinate over the root of its mean square, for a longest vector.", 4.0, 0.5, 100.0

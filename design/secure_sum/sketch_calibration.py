@@ -290,7 +290,16 @@ def skellam_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed
     padded = rotated_dimension("fourier", ball.dimension)
     noise = calibrate_finest_steps(calibrate_distributed_skellam, clients, padded, ball.clip_norm, bits, budget)
     return DistributedSkellamMechanism(
-        ball, clients, bits, noise["granularity"], noise["local_variance"], budget.delta, seed, "fourier", budget.adjacency
+        ball,
+        clients,
+        bits,
+        noise["granularity"],
+        noise["local_variance"],
+        budget.delta,
+        seed,
+        "fourier",
+        budget.adjacency,
+        budget.stated_survivors(clients),
     )
 
 

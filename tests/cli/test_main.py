@@ -163,7 +163,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_shell_completion(folder: Path) -> None:
     result = typed(folder=folder, _QUIETBITS_COMPLETE="complete_bash", COMP_WORDS="quietbits de", COMP_CWORD="1")
-    assert set(result.stdout.split()) == {"design", "demo"}
+    assert set(result.stdout.split()) == {"decode", "demo", "deploy", "design"}
 
 
 # Tests of design mvu
@@ -499,7 +499,7 @@ def test_an_output_is_neither_an_input_nor_another_output(people: Path, table: P
     before = table.read_bytes(), people.read_bytes()
     (folder / "link").symlink_to(table)
     for output in (table, folder / "." / table.name, folder / "link"):
-        assert "which it would overwrite" in fault(run("export", table, "--format", "c", "--output", output))
+        assert "which it would overwrite" in fault(run("export", table, "--format", "csv", "--output", output))
         assert "which it would overwrite" in fault(run("account", "table", table, "--output", output))
     typed = ["estimate", "mean", "--data", people, "--column", "age", "--interval", 18, 90, "--epsilon", 2]
     assert "which it would overwrite" in fault(run(*typed, "--output", people))

@@ -37,7 +37,7 @@ WRITTEN = [(path, name) for path, group in GROUPS.items() for name in group.comm
 
 def test_there_are_groups_of_both_kinds() -> None:
     assert {("design",), ("estimate",), ()} <= {path for path, _ in WRITTEN}
-    assert {("account",), ("calibrate",), ("simulate",), ("audit",)} == set(FROM_THE_REGISTRY)
+    assert {("account",), ("calibrate",), ("simulate",), ("audit",), ("deploy",)} == set(FROM_THE_REGISTRY)
 
 
 @pytest.mark.parametrize(("path", "name"), WRITTEN)

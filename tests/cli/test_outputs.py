@@ -7,6 +7,7 @@ import ast
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,8 +23,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 import quietbits.cli.main
+from quietbits.analysis.deployed_clients.encode_data import encode_inputs
 from quietbits.cli import console
 from quietbits.cli.commands import complain
+from quietbits.design.deployment.deployment import Deployment
+from quietbits.design.deployment.folder import write_deployment
+from quietbits.design.deployment.message_files import write_messages
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_mean import TableMeanMechanism
 from quietbits.files import check_output
 from quietbits.shown import printable
 
@@ -90,6 +98,16 @@ WRITING = {
         f"estimate mean --data people.csv --interval 0 100 {BUDGET} --column age --report {{}}",
         "quietbits.analysis.study.mean_study.study_mean",
     ),
+    "deploy": ("deploy table.json --output {}", "quietbits.analysis.deployed_clients.deploy.deploy_table"),
+    "encode": (
+        "encode deployed --data people.csv --column age --output {}",
+        "quietbits.analysis.deployed_clients.encode_data.read_inputs",
+    ),
+    "decode": ("decode deployed messages.qbm --output {}", "quietbits.analysis.deployed_clients.decode_messages.decode_messages"),
+    "decode, report": (
+        "decode deployed messages.qbm --report {}.html",
+        "quietbits.analysis.deployed_clients.decode_messages.decode_messages",
+    ),
     "export": ("export table.json --format npz --output {}", "quietbits.design.tables.export.export_table"),
     "plan": (
         "plan --clients 100 --dimension 2 --epsilon 1 --adjacency replace-one --trust local --output {}.csv",
@@ -102,8 +120,20 @@ WRITING = {
 }
 
 
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a deployment and a file of its messages."""
+    place = tmp_path_factory.mktemp("deployed")
+    table = generalised_randomised_response(2.0, 1, interval=(0.0, 100.0))
+    deployment = Deployment(TableMeanMechanism(table), table.mechanism, name="age")
+    write_deployment(deployment, place / "deployed", ["c"])
+    write_messages(deployment, place / "messages.qbm", encode_inputs(deployment, np.arange(20.0, 60.0)))
+    return place
+
+
 @pytest.fixture(autouse=True)
-def inputs(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def inputs(folder: Path, run: Run, deployed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(deployed, folder, dirs_exist_ok=True)
     (folder / "people.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(20, 60)))
     (folder / "items.txt").write_text("a\nb\na\n")
     (folder / "sweep.toml").write_text(SWEEP)
@@ -315,7 +345,7 @@ def test_an_output_that_cannot_be_written_is_named_before_anything_is_computed(
     assert refused.startswith(f"{no_files}")
     assert refused.endswith(": Permission denied")
     assert ".part" not in refused
-    if way not in ("demo", "design grid", "reproduce", "sweep", "train"):
+    if way not in ("demo", "deploy", "design grid", "reproduce", "sweep", "train"):
         assert refused.startswith(f"{no_files}/output")
     assert sorted(folder.rglob("*")) == before
 

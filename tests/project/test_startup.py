@@ -24,7 +24,7 @@ COMMANDS = [
     ("account gaussian --help", UNUSUAL),
     ("account cldp --epsilon 1", UNUSUAL),
     ("verify table.json", UNUSUAL - {"jsonschema"}),
-    ("export table.json --format csv --output table.csv", UNUSUAL - {"jsonschema"}),
+    ("export table.json --format npz --output table.npz", UNUSUAL - {"jsonschema"}),
     ("account table table.json --delta 1e-5", UNUSUAL - {"jsonschema"}),
     ("account shuffled table.json --clients 1000 --delta 1e-5", UNUSUAL - {"jsonschema"}),
     ("account shuffled-randomised-response --epsilon 1 --clients 1000 --delta 1e-5", UNUSUAL - {"jsonschema"}),

@@ -61,6 +61,8 @@ def test_a_norm_is_a_number_or_a_text(name: str, tmp_path: Path) -> None:
         "l2": 1.0,
         "clients": 10,
         "levels": 4,
+        "coordinate_clip": 0.5,
+        "messages": 5,
         "trials": 40,
         "theta": 0.1,
         "granularity": 0.02,

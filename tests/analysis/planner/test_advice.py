@@ -23,7 +23,9 @@ def plan() -> Plan:
 def test_a_delta_makes_secure_sums_possible(plan: Plan) -> None:
     local, shuffled, secure_sum, central = plan.advice
     assert local.mechanism == plan.recommended["local"]
-    assert (shuffled.mechanism, secure_sum.mechanism, central.mechanism) == (None, None, None)
+    # Shuffled letters keep the guarantee of a message by itself, without delta.
+    assert shuffled.mechanism in ("shuffled-rotating-simplex", "shuffled-random-coding")
+    assert (secure_sum.mechanism, central.mechanism) == (None, None)
     (relaxed,) = secure_sum.relaxations
     assert (relaxed.constraint, relaxed.value) == ("delta", 1e-6)
     another = plan_task(replace(VECTORS, delta=1e-6), trust="secure-sum", timed=False)

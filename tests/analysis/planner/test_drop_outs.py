@@ -1,5 +1,7 @@
 """Tests of epsilon and error of planned mechanisms when clients drop out."""
 
+import math
+
 import pytest
 
 from quietbits.analysis.catalogue.registry import REGISTRY
@@ -29,9 +31,11 @@ def test_rows_state_epsilon_beyond_the_plan(plan: Plan) -> None:
         assert planned.epsilon is not None
         assert planned.survivors == 80
         assert planned.epsilon <= 2.0
-        assert planned.epsilon_one_fewer == mechanism.privacy_of(79).epsilon(1e-5, "replace-one")
-        assert planned.epsilon_half == mechanism.privacy_of(40).epsilon(1e-5, "replace-one")
-        assert planned.epsilon < planned.epsilon_one_fewer < planned.epsilon_half
+        for clients, stated in ((79, planned.epsilon_one_fewer), (40, planned.epsilon_half)):
+            epsilon = mechanism.privacy_of(clients).epsilon(1e-5, "replace-one")
+            # Too few shares may mix too little for any epsilon.
+            assert stated == (epsilon if math.isfinite(epsilon) else None)
+            assert stated is None or planned.epsilon < stated
         assert "--dropout 0.2" in (planned.command or "")
         assert planned.document()["epsilon_half"] == planned.epsilon_half
     assert plan.document()["task"]["dropout"] == 0.2
@@ -57,9 +61,7 @@ def test_texts_state_the_plan(plan: Plan) -> None:
     assert "up to 20 % of the clients may drop out" in task_in_words(plan.task)
     shuffled = drop_outs_in_words(plan, plan.of("shuffled"))
     assert shuffled is not None
-    assert shuffled.startswith(
-        "The guarantee needs at least 80 of 100 clients. Epsilon if one fewer remains, and if half of them do: shuffled-"
-    )
+    assert shuffled.startswith("The guarantee needs at least 80 of 100 clients. Epsilon if one fewer remains, and if half of them do: ")
     assert drop_outs_in_words(plan, plan.of("local")) is None
     conditions = {advice.trust_model: advice.conditions for advice in advise(plan, on_step=silent).advice}
     assert "Epsilon holds while 80 of 100 clients remain, with " in (conditions["secure-sum"] or "")
@@ -71,7 +73,7 @@ def test_without_a_plan_rows_state_the_price_of_one_drop_out() -> None:
     from dataclasses import replace
 
     plan = plan_task(replace(TASK, dropout=0.0), trust="shuffled", timed=False, on_step=silent)
-    (planned,) = plan.feasible
+    planned = plan.named("shuffled-mvu")
     assert planned.survivors == 100
     assert planned.epsilon is not None
     assert planned.epsilon_one_fewer is not None

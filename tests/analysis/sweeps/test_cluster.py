@@ -194,7 +194,7 @@ def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(s
     design_tables(grid, tmp_path / "there", dask=served_cluster.address)
     design_tables(grid, tmp_path / "here")
     here, there = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (tmp_path / "here", tmp_path / "there"))
-    assert len(here) == 2 * 8 + 2
+    assert len(here) == 8 + 2
     assert {name for name in here if here[name] != there.get(name)} <= {STORE_NAME}
 
 

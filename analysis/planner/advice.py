@@ -126,8 +126,10 @@ def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
     if planned.survivors is None or mechanism is None:
         return None
     if planned.trust_model == "shuffled" and isinstance(mechanism, SecureSumMechanism):
-        return "It needs a shuffler that hides which messages are of one client. If any message is lost, so is the sum."
-    if planned.trust_model == "shuffled":
+        text = "It needs a shuffler that hides which messages are of one client. If any message is lost, so is the sum."
+        if not task.dropout:
+            return text
+    elif planned.trust_model == "shuffled":
         text = "It needs a shuffler that hides who sent which letter."
     else:
         text = "It needs a protocol that reveals only the sum: a single message hides little."

@@ -53,6 +53,7 @@ WRITES = {
     "quietbits verify": [],
     "quietbits deploy": [f"deployed/{name}" for name in ("README.md", "c/mvu_HASH.h", "deployment.json", "table.json", "vectors.json")],
     "quietbits encode": ["messages.qbm"],
+    "quietbits export": ["table.npz"],
     "quietbits decode": [],
     "quietbits estimate": ["report.html"],
     "quietbits demo": ["demo/report.html", "demo/results.json", "demo/table.json"],

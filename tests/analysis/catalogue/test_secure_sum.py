@@ -22,7 +22,11 @@ BALL = NormBall(20, 2.0, 3.0)
 NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and 2.0 in (entry.norms or ())]
 # Sketches are as long as the vectors: by default an entry refuses shorter sketches, because compression costs more than noise.
 SKETCH = {"rows": 1, "sketch_dimension": 20}
-OPTIONS: dict[str, dict[str, Any]] = {"sketched-discrete-gaussian": SKETCH, "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "sketched-discrete-gaussian": SKETCH,
+    "sketched-skellam": SKETCH,
+    "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH},
+}
 # With a sketch, the seed also determines the sketch.
 SEEDS = dict.fromkeys(OPTIONS, "sketch_seed")
 

@@ -46,7 +46,7 @@ def drop_outs(mechanism: Mechanism, trust_model: str, task: Task, sample: Popula
 
 
 def epsilon_of_clients(mechanism: Mechanism, task: Task, clients: int) -> float | None:
-    """Return epsilon of all rounds if so many clients remain; None without clients, or without such an account."""
+    """Return epsilon of all rounds if a given number of clients remain; None for no clients, or without an account."""
     if clients < 1:
         return None
     try:

@@ -250,7 +250,7 @@ class SubsampledGaussianMechanism(CentralNoise):
 
     @property
     def _fineness(self) -> int:
-        """Fine steps between neighbouring levels, so many that the noise is Gaussian up to rounding."""
+        """Number of fine steps between neighbouring levels, with which the noise is Gaussian up to rounding."""
         return 1 << max(0, math.ceil(math.log2(FINE_SIGMA / self._level_sigma)))
 
     def _sampled(self, squares: FloatArray | float, rounding: FloatArray | float) -> FloatArray:

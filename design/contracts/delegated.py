@@ -59,7 +59,7 @@ class Delegated(Mechanism):
         return privacy
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of `inner` for so many clients' messages."""
+        """Return the privacy of `inner` for a number of clients' messages."""
         privacy: Privacy = self.inner.privacy_of(clients)
         return privacy
 

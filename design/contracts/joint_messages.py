@@ -53,7 +53,7 @@ class JointMessages(ABC):
         return self.privacy_of(self.fewest_clients)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of a round from which only so many clients' messages arrive."""
+        """Return the privacy of a round from which the messages of only a given number of clients arrive."""
         return self.for_clients(clients).privacy()
 
     @abstractmethod

@@ -263,7 +263,7 @@ class Mechanism(ShownFields, ABC):
         return self
 
     def privacy_of(self, clients: int) -> Privacy:  # noqa: ARG002
-        """Return the privacy of a round from which only so many clients' messages arrive."""
+        """Return the privacy of a round from which the messages of only a given number of clients arrive."""
         return self.privacy()
 
     def law(self, inputs: ArrayLike) -> MessageLaw:

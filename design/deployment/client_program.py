@@ -25,7 +25,7 @@ def _only_field(fields: IntegerArray, public: WordArray) -> NDArray[Any]:  # noq
 
 @dataclass(frozen=True, eq=False)
 class ClientProgram:
-    """What a deployed client computes, and how the server reads its message.
+    """A deployed client's function and constants, and the server's reading of its message.
 
     Attributes
     ----------

@@ -138,6 +138,9 @@ class Deployed(Protocol):
     def privacy_words(self) -> str:
         """The guarantee in words."""
 
+    def with_clients(self, clients: int) -> "Deployed":
+        """Return the deployment with the guarantee for another number of clients."""
+
     def epsilon_after(self, rounds: int) -> float:
         """Return epsilon after some rounds."""
 
@@ -274,12 +277,17 @@ class Decoder:
         return self
 
     def estimate(self) -> DecodedEstimate:
-        """Return the estimate from all accepted messages; DataError if there are none."""
+        """Return the estimate from all accepted messages; DataError if there are none.
+
+        Shuffled clients hide each other: if fewer messages than planned are accepted, the guarantee is that of their number.
+        """
         deployment, mechanism = self.deployment, self.deployment.mechanism
         if self._aggregate is None or self.accepted == 0:
             raise DataError(f"messages must include one that is accepted, got none of {sum(self.refused.values())}: {dict(self.refused)}")
-        if mechanism.joint_clients is not None:
+        if (planned := mechanism.joint_clients) is not None:
             mechanism = mechanism.for_clients(self.accepted)
+            # Messages beyond the planned number prove no further honest client.
+            deployment = deployment.with_clients(min(self.accepted, planned))
         return estimate_of(deployment, mechanism, self._aggregate, self.accepted, dict(self.refused), self.round_number)
 
     @property

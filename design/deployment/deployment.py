@@ -115,7 +115,7 @@ class Deployment(ShownFields):
 
     @cached_property
     def program(self) -> ClientProgram:
-        """What a client computes; a client of the shuffled trust model has no index."""
+        """Program of a client; a client of the shuffled trust model has no index."""
         program = self.mechanism.client_program()
         if program.public_words and self.mechanism.guarantee.trust_model == "shuffled":
             raise InfeasibleError("mechanism must send no index of the client under the shuffled trust model, got one with public words")
@@ -250,6 +250,7 @@ class Deployment(ShownFields):
             "class": f"{kind.__module__}:{kind.__qualname__}",
             "parameters": {item.name: _document_of(getattr(self.mechanism, item.name)) for item in fields(self.mechanism)},  # type: ignore[arg-type]
             "guarantee_per_message": {"epsilon": repr(guarantee.epsilon), "delta": repr(guarantee.delta)},
+            "metric": guarantee.metric,
             "adjacency": guarantee.adjacency,
             "trust_model": guarantee.trust_model,
             "rounds": self.rounds,
@@ -301,7 +302,7 @@ def deployment_of(document: dict[str, Any], table: LookupTable | None) -> Deploy
     except (KeyError, TypeError, AttributeError, ArithmeticError, IndexError, RecursionError) as error:
         raise DataError(f"the deployment lacks or misstates a field: {type(error).__name__}: {str(error)[:200]}") from None
     for key in sorted({*computed, *document}):
-        # As JSON, 1, 1.0 and true differ.
+        # JSON texts distinguish 1, 1.0 and true, which are equal in Python.
         if key not in computed or key not in document or _canonical(computed[key]) != _canonical(document[key]):
             raise DataError(
                 f"{key} differs: the file states {_short(document.get(key))}, the mechanism's parameters give {_short(computed.get(key))}"

@@ -25,13 +25,13 @@ DEPLOYMENT_FILE, VECTORS_FILE, README_FILE = "deployment.json", "vectors.json", 
 LANGUAGES: Mapping[str, Callable[[ClientDescription], dict[str, str]]] = MappingProxyType(
     {"c": c_client, "typescript": typescript_client, "rust": rust_client, "java": java_client}
 )
-# What a build of a Rust client leaves in its folder.
+# Paths that a build of a Rust client makes in its folder.
 BUILT = ("rust/Cargo.lock", "rust/target/")
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify_deployment` compared.
+    """Result of `verify_deployment`.
 
     Attributes
     ----------

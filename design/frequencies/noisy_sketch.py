@@ -300,7 +300,7 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     survivors: int | None = parameter(**SURVIVORS)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients (`discrete_gaussian_items_privacy`)."""
+        """Return the privacy of one sum of a number of clients (`discrete_gaussian_items_privacy`)."""
         return discrete_gaussian_items_privacy(clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
 
     @property
@@ -354,7 +354,7 @@ class SketchedSkellamFrequencies(NoisySketchSum):
     survivors: int | None = parameter(**SURVIVORS)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients (`skellam_items_privacy`)."""
+        """Return the privacy of one sum of a number of clients (`skellam_items_privacy`)."""
         return skellam_items_privacy(clients, self.rows, self.squared_distance, self.steps, self.local_variance, self.adjacency)
 
     @property

@@ -169,7 +169,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         return {**super().facts(), "differing_coordinates": self.differing_coordinates}
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients (`sketched_tosses_privacy`)."""
+        """Return the privacy of one sum of a number of clients (`sketched_tosses_privacy`)."""
         return sketched_tosses_privacy(clients, self.trials, self.theta, self.differing_coordinates)
 
     def noisy_steps(self, items: ArrayLike, random_words: WordsLike) -> IntegerArray:

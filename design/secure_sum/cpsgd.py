@@ -238,7 +238,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + SLACK)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of sums of so many clients by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
+        """Return the privacy of sums of a number of clients by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
 
         The theorem is not proven: exact accounts contradict it for large epsilon, and its account has no bound in the ranges where it is
         known to fail (`theorem_epsilon`). Several rounds of the theorem's account compose as (epsilon, delta).

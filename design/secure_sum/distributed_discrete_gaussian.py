@@ -104,7 +104,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients (`discrete_gaussian_privacy`)."""
+        """Return the privacy of one sum of a number of clients (`discrete_gaussian_privacy`)."""
         return discrete_gaussian_privacy(
             clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
         )

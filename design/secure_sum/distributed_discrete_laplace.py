@@ -104,7 +104,7 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
         return self.clients if self.survivors is None else self.survivors
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients (`discrete_laplace_privacy`)."""
+        """Return the privacy of one sum of a number of clients (`discrete_laplace_privacy`)."""
         return discrete_laplace_privacy(
             self.steps, self.scale, self.adjacency, "secure-sum", dimension=self.padded_dimension, shape=clients / self.sharers
         )

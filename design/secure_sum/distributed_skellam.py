@@ -118,7 +118,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients (`distributed_skellam_privacy`)."""
+        """Return the privacy of one sum of a number of clients (`distributed_skellam_privacy`)."""
         return distributed_skellam_privacy(
             clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
         )

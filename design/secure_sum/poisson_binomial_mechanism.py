@@ -277,7 +277,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return self.frame.size
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of one sum of so many clients, for any vectors (`poisson_binomial_privacy`)."""
+        """Return the privacy of one sum of a number of clients, for any vectors (`poisson_binomial_privacy`)."""
         return poisson_binomial_privacy(clients, self.trials, self.theta, self.padded_dimension)
 
     def facts(self) -> dict[str, Any]:

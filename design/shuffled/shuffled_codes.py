@@ -49,7 +49,7 @@ from .shuffled_privacy import shuffled_privacy
 MOST_LETTER_BITS, MOST_SEED_BITS = 12, 48
 # Stream of a public seed's words that are the seeds of codebooks; stream 0 has vectors.
 CODEBOOKS = 1
-# The integral over the sphere's coordinate has so many panels of so many Gauss-Legendre points, up to so many standard deviations.
+# Numbers of the integral over the sphere's coordinate: panels, Gauss-Legendre points of a panel, and standard deviations of its range.
 PANELS, POINTS, REACH = 200, 16, 14.0
 # Size of a batch of clients' candidates, which fits into caches.
 BATCH = 2**18
@@ -192,7 +192,7 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
         return replace(self, public_seed=seed)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of so many clients' messages, for any other clients' vectors and any codebooks."""
+        """Return the privacy of a number of clients' messages, for any other clients' vectors and any codebooks."""
         return shuffled_code_privacy(self.local_epsilon, self.letters, self.closest, clients)
 
     def facts(self) -> dict[str, Any]:

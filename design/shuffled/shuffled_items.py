@@ -77,7 +77,7 @@ class ShuffledRandomisedResponse(CountedMechanism, FrequencyRandomisedResponse):
         return self.categories
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of the histogram of so many clients' messages, for any other clients' items."""
+        """Return the privacy of the histogram of a number of clients' messages, for any other clients' items."""
         return shuffled_response_privacy(self.epsilon, self.categories, clients)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:

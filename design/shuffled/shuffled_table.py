@@ -66,7 +66,7 @@ class ShuffledTableMechanism(CountedMechanism, TableMeanMechanism):
         return len(self.table.alphabet)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of the histogram of so many clients' letters, for any other clients' values."""
+        """Return the privacy of the histogram of a number of clients' letters, for any other clients' values."""
         return shuffled_table_privacy(self.table, clients)
 
     @property

@@ -107,7 +107,7 @@ class SplitAndMix(DelegatedSum, VectorMechanism):
         return self.privacy_of(self.fewest_clients)
 
     def privacy_of(self, clients: int) -> Privacy:
-        """Return the privacy of the mixed shares of so many clients."""
+        """Return the privacy of the mixed shares of a number of clients."""
         return mixed_privacy(self.inner.privacy_of(clients), self._distance(clients))
 
     def facts(self) -> dict[str, Any]:

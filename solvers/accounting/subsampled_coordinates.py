@@ -103,7 +103,7 @@ class _Moments:
     def _log_excess(self, count: int) -> FloatArray:
         """Return ln(E exp(sum_{u < v} w_u w_v) - 1) of `count` roundings at each position."""
         upper = np.arange(count + 1)
-        # Of `count` roundings `upper` are at the upper level. The sum over pairs is half of the squared sum less the squares.
+        # `upper` roundings of `count` are at the upper level. The sum over pairs is half of the squared sum less the squares.
         products = (count * self._below + upper) ** 2 - (count - upper) * self._below**2 - upper * (self._below + 1) ** 2
         log_choices = scipy.special.gammaln(count + 1) - scipy.special.gammaln(upper + 1) - scipy.special.gammaln(count - upper + 1)
         chances = log_choices + scipy.special.xlogy(upper, self._chance) + scipy.special.xlog1py(count - upper, -self._chance)

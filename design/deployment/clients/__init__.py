@@ -1,1 +1,1 @@
-"""What a deployed client computes, in the part of Python that `quietbits.design.deployment.translation` translates."""
+"""Functions of deployed clients, in the part of Python that `quietbits.design.deployment.translation` translates."""

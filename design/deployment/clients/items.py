@@ -33,10 +33,10 @@ def hadamard_output(item: Word, words: Source, fields: Fields, *, lie: Word, blo
 
 
 def recursive_hadamard_symbol(
-    item: Word, words: Source, public: Source, fields: Fields, *, lie: Word, block_items: Word, rows: Word, symbols: Word
+    item: Word, words: Source, public_words: Source, fields: Fields, *, lie: Word, block_items: Word, rows: Word, symbols: Word
 ) -> None:
     """Send the block and the sign of a public row at the item's place, or with probability lie / 2**64 any symbol."""
-    row = public.next() % rows
+    row = public_words.next() % rows
     lies = words.next() < lie
     anything = below(words, symbols)
     truth = item // block_items * 2 + parity(row & (item % block_items))

@@ -13,7 +13,7 @@ FARTHEST = 4.0
 def kashin_symbol(
     vector: Numbers,
     words: Source,
-    public: Source,
+    public_words: Source,
     fields: Fields,
     *,
     dimension: Count,
@@ -50,7 +50,7 @@ def kashin_symbol(
     reduction = level / largest if largest > level else 1.0
     symbol = Word(0)
     for bit in range(message_bits):
-        coordinate = Count(public.next() % Word(size))
+        coordinate = Count(public_words.next() % Word(size))
         share = 0.5 + coefficients[coordinate] * reduction / level / 2.0
         if uniform(words.next()) < share:
             symbol = symbol + (Word(1) << bit)

@@ -15,7 +15,7 @@ SHORTEST = 1e-100
 def corner_number(
     vector: Numbers,
     words: Source,
-    public: Source,
+    public_words: Source,
     fields: Fields,
     *,
     dimension: Count,
@@ -34,7 +34,7 @@ def corner_number(
     projections = new_cells(corners)
     normals = new_cells(dimension)
     for step in range(corners - 1):
-        projections[step + 1] = next_coordinate(rest, normals, public, step, dimension, quantiles)
+        projections[step + 1] = next_coordinate(rest, normals, public_words, step, dimension, quantiles)
     transform(projections, 0, corners)
     is_far = words.next() < far
     far_place = below(words, Word(corners - closest))
@@ -63,14 +63,14 @@ def write_direction(vector: Numbers, direction: Cells, words: Source, dimension:
         direction[place] = share if keeps else -share
 
 
-def next_coordinate(rest: Cells, normals: Cells, public: Source, step: Count, dimension: Count, quantiles: Words) -> Number:
+def next_coordinate(rest: Cells, normals: Cells, public_words: Source, step: Count, dimension: Count, quantiles: Words) -> Number:
     """Reflect the rest of a vector so that a public normal vector falls on an axis, and return the coordinate on that axis."""
     square = 0.0
     word = Word(0)
     for place in range(dimension - step):
         half = Word(0)
         if place % 2 == 0:
-            word = public.next()
+            word = public_words.next()
             half = word & 4294967295
         else:
             half = word >> 32

@@ -1,4 +1,4 @@
-"""What the templates of all languages say about a client."""
+"""Description of a client, for the templates of all languages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..client_program import ClientProgram
+from .printer import Constant
+from .typed_program import Function, typed_program
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +51,29 @@ class ClientDescription:
         """The hash as eight little-endian words of 32 bits, the key of the public words."""
         return [int(word) for word in np.frombuffer(bytes.fromhex(self.hash), dtype="<u4")]
 
+    @property
+    def package(self) -> str:
+        """Name of a package of the client."""
+        return f"{self.identifier.replace('_', '-')}-client"
+
+    def functions_in_constant_time(self) -> tuple[list[Function], dict[str, Constant]]:
+        """Return the functions and constants of the client together with those of its variant without branches, if there is one."""
+        functions, constants = typed_program(self.program.client), dict(self.program.constants)
+        if self.program.constant_time is not None:
+            names = {function.name for function in functions}
+            further = typed_program(self.program.constant_time.client)
+            functions += [function for function in further if function.name not in names]
+            constants |= self.program.constant_time.constants
+        return functions, constants
+
     def facts(self) -> dict[str, Any]:
-        """Return what templates name."""
+        """Return the values that templates name."""
         program = self.program
+        input_name, input_words = {
+            "number": ("value", "a finite number; numbers outside the interval count as its nearer end"),
+            "vector": ("vector", f"a vector of {self.dimension} finite numbers, which is clipped to the ball"),
+            "item": ("item", f"an item, from 0 to {(self.categories or 1) - 1}"),
+        }[self.input]
         stated = {name: getattr(self, name) for name in ("name", "title", "guarantee", "mechanism", "hash", "version", "input")}
         return {
             **stated,
@@ -62,4 +84,8 @@ class ClientDescription:
             "field_bits": program.field_bits,
             "message_bytes": program.message_bytes,
             "public": program.public_words > 0,
+            "package": self.package,
+            "input_name": input_name,
+            "input_words": input_words,
+            "constant_time_function": None if program.constant_time is None else program.constant_time.client.__name__,
         }

@@ -19,23 +19,15 @@ def java_client(description: "ClientDescription", package: str = "quietbits") ->
     program = description.program
     printer = JavaPrinter(typed_program(program.client), program.constants)
     text, constants = printer.functions(), printer.constant_lines()
-    name, kind, words = {
-        "number": ("value", "double", "a finite number; numbers outside the interval count as its nearer end"),
-        "vector": ("vector", "double[]", f"a vector of {description.dimension} finite numbers, which is clipped to the ball"),
-        "item": ("item", "int", f"an item, from 0 to {(description.categories or 1) - 1}"),
-    }[description.input]
     # The ending keeps the name apart from the classes of java.lang.
     class_name = camel_case(f"_{description.identifier}_client")
     rendered = template("Client.java.jinja").render(
-        **description.facts(),
-        package=package,
+        **{**description.facts(), "package": package},
         class_name=class_name,
         constants=constants,
         functions=text,
         client_function=printer.function_name(program.client.__name__),
-        input_name=name,
-        input_type=kind,
-        input_words=words,
+        input_type={"number": "double", "vector": "double[]", "item": "int"}[description.input],
         system_words=SYSTEM_WORDS,
         uses_number=" number(" in text,
         uses_select="select(" in text,

@@ -17,19 +17,8 @@ def typescript_client(description: "ClientDescription") -> dict[str, str]:
     """
     program = description.program
     functions = typed_program(program.client)
-    name, kind, words = {
-        "number": ("value", "number", "a finite number; numbers outside the interval count as its nearer end"),
-        "vector": ("vector", "ArrayLike<number>", f"a vector of {description.dimension} finite numbers, which is clipped to the ball"),
-        "item": ("item", "number", f"an item, from 0 to {(description.categories or 1) - 1}"),
-    }[description.input]
-    facts = {
-        **description.facts(),
-        "package": f"{description.identifier.replace('_', '-')}-client",
-        "input_name": name,
-        "input_type": kind,
-        "input_words": words,
-        "system_words": SYSTEM_WORDS,
-    }
+    kind = "ArrayLike<number>" if description.input == "vector" else "number"
+    facts = {**description.facts(), "input_type": kind, "system_words": SYSTEM_WORDS}
     files = {path: template(f"{path}.jinja").render(**facts) for path in ("index.d.ts", "package.json")}
     for path, typed in (("index.js", False), ("src/index.ts", True)):
         printer = TypeScriptPrinter(functions, program.constants, typed=typed)

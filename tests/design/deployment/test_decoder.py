@@ -214,6 +214,15 @@ def test_shuffled_messages_have_no_sender() -> None:
         deployment.decoder().add(np.zeros((1, 1), dtype=np.uint8), None, ["a"])
 
 
+def test_fewer_shuffled_messages_than_planned_have_a_weaker_guarantee() -> None:
+    deployment = deploy("shuffled-frequency-randomised-response", epsilon=1.0, delta=1e-6, clients=1000, categories=4)
+    messages = np.zeros((2000, 1), dtype=np.uint8)
+    of_all, of_few, of_more = (deployment.decoder().add(messages[:count]).estimate().guarantee for count in (1000, 300, 2000))
+    assert of_few == deployment.with_clients(300).privacy_words
+    assert deployment.with_clients(300).epsilon > 1.5
+    assert of_all == of_more == deployment.privacy_words
+
+
 def test_a_secure_sum_has_no_messages() -> None:
     deployment = deploy("distributed-skellam", epsilon=3.0, delta=1e-6, clients=100, dimension=4, bits=16)
     with pytest.raises(InfeasibleError, match="decode its sum instead"):

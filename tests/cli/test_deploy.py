@@ -1,12 +1,17 @@
 """`quietbits deploy`, `encode`, `decode` and `verify` of a deployment on the command line."""
 
 import json
+import re
+import shlex
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from typer.testing import Result
 
 Run = Callable[..., Result]
@@ -95,3 +100,120 @@ def test_a_table_is_deployed(run: Run, folder: Path) -> None:
     document: dict[str, Any] = json.loads(run("decode", "deployed", "m.qbm", "--json").stdout)
     assert abs(document["mean"] - 34.5) < 6 * document["standard_error"]
     assert run("verify", "deployed", "--json").exit_code == 0
+
+
+# Programs that encode an item of each line, with random words of the system, and write the messages one after the other.
+CLIENTS = 10_000
+PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    "c": (
+        "main.c",
+        """
+#include <stdio.h>
+#include "c/page.h"
+int main(void)
+{
+    unsigned item;
+    uint8_t message[PAGE_MESSAGE_BYTES];
+    while (scanf("%u", &item) == 1) {
+        if (page_encode(item, message) != PAGE_OK)
+            return 1;
+        fwrite(message, 1, PAGE_MESSAGE_BYTES, stdout);
+    }
+    return 0;
+}
+""",
+        ("gcc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "main.c", "-o", "main"),
+        ("./main",),
+    ),
+    "typescript": (
+        "main.mjs",
+        """
+import { readFileSync } from "node:fs";
+import { encode } from "./typescript/index.js";
+const items = readFileSync(0, "utf8").trim().split("\\n").map(Number);
+process.stdout.write(Buffer.concat(items.map((item) => Buffer.from(encode(item)))));
+""",
+        (),
+        ("node", "main.mjs"),
+    ),
+    "rust": (
+        "rust/src/main.rs",
+        """
+use std::io::{Read, Write};
+fn main() {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).unwrap();
+    for item in text.lines() {
+        let message = page_client::encode(item.parse().unwrap()).unwrap();
+        std::io::stdout().write_all(&message).unwrap();
+    }
+}
+""",
+        ("cargo", "build", "--quiet", "--offline", "--manifest-path", "rust/Cargo.toml"),
+        ("rust/target/debug/page-client",),
+    ),
+    "java": (
+        "Main.java",
+        """
+public class Main {
+    public static void main(String[] none) throws java.io.IOException {
+        for (String item : new String(System.in.readAllBytes()).split("\\n")) {
+            System.out.write(quietbits.PageClient.encode(Integer.parseInt(item)));
+        }
+        System.out.flush();
+    }
+}
+""",
+        (
+            "javac",
+            "--release",
+            "11",
+            "-Xlint:all",
+            "-Werror",
+            "-cp",
+            "java",
+            "-d",
+            "classes",
+            "Main.java",
+            "java/quietbits/PageClient.java",
+        ),
+        ("java", "-cp", "classes", "Main"),
+    ),
+}
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_a_fleet_in_each_language_is_decoded_to_the_shares_that_it_holds(language: str, run: Run, folder: Path) -> None:
+    """An engineer plans and deploys, 10,000 clients send, and a server estimates within the stated standard errors.
+
+    The sum of 20 squared z-scores is below the chi-square quantile except with probability 1e-6.
+    """
+    source, text, build, command = PROGRAMS[language]
+    tool = (build or command)[0]
+    if shutil.which(tool) is None:
+        pytest.skip(f"the clients need {tool}, which is missing")
+    planned = run(*shlex.split("plan --clients 10000 --categories 20 --epsilon 2 --adjacency replace-one --trust local --json"))
+    (row,) = (row for row in json.loads(planned.stdout)["mechanisms"] if row["name"] == "subset-selection")
+    deploy = re.sub(r"--output \S+", f"--output fleet --name page --language {language}", row["deploy_command"].removeprefix("quietbits "))
+    assert run(*shlex.split(deploy)).exit_code == 0
+    assert run("verify", "fleet").exit_code == 0
+    (folder / "fleet" / source).write_text(text)
+    if build:
+        built = subprocess.run(build, cwd=folder / "fleet", capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+    items = np.random.default_rng(6).geometric(0.3, CLIENTS).clip(1, 20) - 1
+    lines = "\n".join(map(str, items)).encode()
+    sent = subprocess.run(command, cwd=folder / "fleet", input=lines, capture_output=True, check=False)
+    assert sent.returncode == 0, sent.stderr
+    header = b"QBM\x01" + bytes.fromhex(json.loads((folder / "fleet" / "deployment.json").read_text())["sha256"])[:8] + bytes(4)
+    (folder / "messages.qbm").write_bytes(header + sent.stdout)
+    (folder / "fleet" / source).unlink()
+    result = run("decode", "fleet", "messages.qbm", "--json", "--report", "report.html")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert (document["accepted"], document["refused"]) == (CLIENTS, 0)
+    errors = np.array(document["mean"]) - np.bincount(items, minlength=20) / CLIENTS
+    assert np.sum((errors / np.array(document["standard_error"])) ** 2) < scipy.stats.chi2.isf(1e-6, 20)
+    page = (folder / "report.html").read_text()
+    assert "10,000" in page or "10000" in page
+    assert re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', page) == []

@@ -10,11 +10,13 @@ from .commands import complain
 from .console import check_outputs, grid, progress_bar, say, show_document, typed_command, warn, working
 from .options import (
     REQUIRED,
+    Dask,
     Epsilon,
     Json,
     Megabytes,
     Output,
     Rounds,
+    Workers,
     adjacency_of,
     bytes_of,
     complete_column,
@@ -242,6 +244,8 @@ def decode_command(
         str | None, typer.Option(help="Column that names the client, of which only the first message counts; for parquet and Arrow.")
     ] = None,
     clients: Annotated[int | None, typer.Option(help="Number of clients in a secure sum.")] = None,
+    workers: Workers = 1,
+    dask: Dask = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     json: Json = False,
     output: Output = None,
@@ -257,7 +261,7 @@ def decode_command(
     deployment = load_deployment(folder)
     deployment.check_round(round_number)
     with progress_bar("decoding") as on_step:
-        estimate = decode_messages(deployment, messages, round_number, id_column, clients, on_step=on_step)
+        estimate = decode_messages(deployment, messages, round_number, id_column, clients, workers, dask, on_step=on_step)
     if report is not None:
         from ..figures.report.deployment_report import write_deployment_report
 

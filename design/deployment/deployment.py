@@ -113,6 +113,10 @@ class Deployment(ShownFields):
         if not math.isfinite(self.epsilon):
             raise InfeasibleError(f"mechanism must have a proven guarantee for all rounds, got {self.mechanism_name}: {self.privacy_words}")
 
+    def __reduce__(self) -> tuple[type["Deployment"], tuple[Any, ...]]:
+        """Send the fields alone to other processes, which make the program anew."""
+        return Deployment, tuple(getattr(self, item.name) for item in fields(self))
+
     @cached_property
     def program(self) -> ClientProgram:
         """Program of a client; a client of the shuffled trust model has no index."""
@@ -304,9 +308,8 @@ def deployment_of(document: dict[str, Any], table: LookupTable | None) -> Deploy
     for key in sorted({*computed, *document}):
         # JSON texts distinguish 1, 1.0 and true, which are equal in Python.
         if key not in computed or key not in document or _canonical(computed[key]) != _canonical(document[key]):
-            raise DataError(
-                f"{key} differs: the file states {_short(document.get(key))}, the mechanism's parameters give {_short(computed.get(key))}"
-            )
+            stated, given = (_short(values[key]) if key in values else "nothing" for values in (document, computed))
+            raise DataError(f"{key} differs: the file states {stated}, the mechanism's parameters give {given}")
     return deployment
 
 

@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 from nap_tasks import Deadly, Nap
 
 from quietbits.analysis.catalogue.plug_ins import InstalledPlugIns
 from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.deployed_clients.decode_messages import decode_messages
+from quietbits.analysis.deployed_clients.encode_data import encode_inputs
 from quietbits.analysis.sweeps import calls, engine, workers
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME
@@ -28,6 +31,11 @@ from quietbits.analysis.table_grid.run import design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
 from quietbits.design.contracts.domains import Interval
 from quietbits.design.contracts.task import Task
+from quietbits.design.deployment.deployment import Deployment
+from quietbits.design.deployment.message_files import write_messages
+from quietbits.design.noise.random_words import seeded_words
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_mean import TableMeanMechanism
 from quietbits.errors import DataError
 
 PATIENCE = 30.0
@@ -317,3 +325,16 @@ def test_dask_is_heard_again_afterwards() -> None:
     with workers._silent_dask():
         assert not logger.isEnabledFor(logging.ERROR)
     assert logger.level == before
+
+
+def test_a_cluster_decodes_the_messages_of_a_folder(served_cluster: Cluster, tmp_path: Path) -> None:
+    table = generalised_randomised_response(2.0, 2)
+    deployment = Deployment(TableMeanMechanism(table), table.mechanism)
+    for name, seed in (("a.qbm", 1), ("b.parquet", 2)):
+        inputs = np.random.default_rng(seed).random(200)
+        write_messages(
+            deployment, tmp_path / name, encode_inputs(deployment, inputs, random_words=seeded_words(np.random.default_rng(seed)))
+        )
+    alone, together = (decode_messages(deployment, [tmp_path], dask=address) for address in (None, served_cluster.address))
+    assert (alone.mean, alone.standard_error, alone.accepted) == (together.mean, together.standard_error, together.accepted)
+    assert together.accepted == 400

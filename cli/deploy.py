@@ -1,5 +1,6 @@
 """`quietbits deploy`, `encode` and `decode`: clients in other languages, and the server of their messages."""
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -224,6 +225,8 @@ def encode_command(
     check_outputs(output, inputs=[data, domain])
     deployment = load_deployment(folder)
     deployment.check_round(round_number)
+    if deployment.is_expired(date.today()):
+        complain(f"WARNING: the deployment was valid until {deployment.valid_until}: clients should send no more messages of it")
     with working(f"reading {shown_path(data)}"):
         inputs = read_inputs(deployment, data, column, domain, bytes_of(most_megabytes, MOST_BYTES))
     with progress_bar("encoding") as on_step:

@@ -234,6 +234,10 @@ class Deployment(ShownFields):
         """Return the deployment with the guarantee for another number of clients; its hash is another one."""
         return self if clients == self.mechanism.joint_clients else replace(self, mechanism=self.mechanism.for_clients(clients))
 
+    def is_expired(self, today: date) -> bool:
+        """Return whether a day is after the last day on which clients should send messages."""
+        return self.valid_until is not None and today > date.fromisoformat(self.valid_until)
+
     def check_round(self, round_number: int) -> int:
         """Return the number of a round if the deployment has it."""
         return check_integer("round_number", round_number, low=0, high=self.rounds - 1)

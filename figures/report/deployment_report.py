@@ -87,7 +87,7 @@ def _caption(kind: str, size: int, most_drawn: int) -> str:
 def _warnings(deployment: Deployment, estimate: DecodedEstimate, today: date) -> list[str]:
     """Return sentences about an expired deployment, and about many refused messages."""
     sentences = []
-    if deployment.valid_until is not None and today > date.fromisoformat(deployment.valid_until):
+    if deployment.is_expired(today):
         sentences.append(
             f"The deployment expired: it was valid until {deployment.valid_until}, and this page is of {today.isoformat()}. "
             "Clients should have moved to its successor."

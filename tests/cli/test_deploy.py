@@ -89,6 +89,16 @@ def test_the_same_command_writes_the_same_folder(deployed: Path, run: Run) -> No
     assert json.loads(run(*successor).stdout)["supersedes"] == document["sha256"]
 
 
+def test_an_expired_deployment_is_encoded_with_a_warning(run: Run, folder: Path) -> None:
+    (folder / "data.csv").write_text("item\n1\n2\n")
+    for day, warned in (("2020-02-29", True), ("9999-12-31", False)):
+        typed = ("deploy", "unary-encoding", "--categories", 8, "--epsilon", 3, "--valid-until", day, "--output", f"until-{day}")
+        assert run(*typed).exit_code == 0
+        result = run("encode", f"until-{day}", "--data", "data.csv", "--column", "item", "--output", f"{day}.qbm")
+        assert result.exit_code == 0
+        assert (f"WARNING: the deployment was valid until {day}" in result.stderr) == warned
+
+
 def test_a_table_is_deployed(run: Run, folder: Path) -> None:
     design = ("design", "mvu", "--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 10, 60, "--output", "table.json")
     assert run(*design).exit_code == 0

@@ -397,7 +397,7 @@ SPLIT_AND_MIX = Entry(
     candidates=_split_candidates,
     formula=(
         r"Each of $n$ clients computes its message $y_i$ to a secure sum modulo $q$, with its share of the noise, and sends $m$ messages "
-        r"for each coordinate: uniformly random shares with $$s_{i1} + \dots + s_{im} \equiv y_i \pmod q.$$ The server sees the $nm$ "
+        r"for each coordinate: uniformly random shares with $$s_{i1} + \ldots + s_{im} \equiv y_i \pmod q.$$ The server sees the $nm$ "
         r"shares of all clients in random order, and adds them up. They are within a distance $\eta$ of shares that show only the sum, and "
         r"an $(\varepsilon, \delta)$ guarantee of $d$ coordinates of the sum becomes $(\varepsilon, \delta + (1 + e^\varepsilon) d "
         r"\eta)$, where about $$\eta \approx \frac12 \sqrt{\frac{q\, n^2}{\binom{nm}{m}}}.$$"

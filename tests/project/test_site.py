@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from docutils.utils.math.latex2mathml import tex2mathml
 
 import quietbits
 from quietbits.analysis.catalogue.accounts import calibrates
@@ -49,6 +50,9 @@ def test_every_mechanism_has_a_page_from_its_entry(name: str) -> None:
     # Dollar signs and braces come in pairs.
     assert entry.formula.replace("$$", "").count("$") % 2 == entry.formula.count("$$") % 2 == 0
     assert entry.formula.count("{") == entry.formula.count("}")
+    # The site's converter refuses commands that it does not know.
+    for display, inline in re.findall(r"\$\$(.+?)\$\$|\$(.+?)\$", entry.formula, flags=re.DOTALL):
+        assert tex2mathml(display or inline)
 
 
 def test_an_entry_without_use_and_formula_says_so() -> None:

@@ -19,6 +19,8 @@ HIDING = ("noise_multiplier", "variance", "scale", "local_sigma", "local_varianc
 REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
 # More survivors hide more, but divide discrete Laplace noise into smaller shares.
 SURVIVORS, SHARING = "survivors", "distributed-discrete-laplace"
+# Its noise is stated over the clip norm, so that a longer clip norm has more noise beside the largest coordinate.
+OVER_CLIP = "subsampled-gaussian"
 # Accounts that state a published figure for one round.
 PUBLISHED = (CLONES,)
 # More trials mean more noise in these mechanisms; a Poisson-binomial's trials are its messages.
@@ -36,6 +38,8 @@ def draw(rng: random.Random) -> Arguments:
     hiding = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
     hiding = (*hiding, SURVIVORS) if name != SHARING else hiding
     revealing = (*REVEALING, SURVIVORS) if name == SHARING else REVEALING
+    if name == OVER_CLIP:
+        revealing = (*(parameter for parameter in revealing if parameter != "clip"), "coordinate_clip")
     question: dict[str, Any] = {
         "parameters": parameters,
         "rounds": rng.choice((1, 1, 2, int(10 ** rng.uniform(0, 4)))),

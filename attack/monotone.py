@@ -35,9 +35,9 @@ def draw(rng: random.Random) -> Arguments:
     survivors = next((option for option in account_options(name) if option.name == SURVIVORS), None)
     if survivors is not None and rng.random() < 0.5:
         parameters[SURVIVORS] = draw_value(rng, survivors)
-    hiding = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
+    hiding: tuple[str, ...] = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
     hiding = (*hiding, SURVIVORS) if name != SHARING else hiding
-    revealing = (*REVEALING, SURVIVORS) if name == SHARING else REVEALING
+    revealing: tuple[str, ...] = (*REVEALING, SURVIVORS) if name == SHARING else REVEALING
     if name == OVER_CLIP:
         revealing = (*(parameter for parameter in revealing if parameter != "clip"), "coordinate_clip")
     question: dict[str, Any] = {

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-Argument, Value = TypeVar("Argument"), TypeVar("Value")
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
 OnStep = Callable[[int, int, str], None]
 """Callback for progress: ``on_step(done, total, text)`` after each step."""
 # Seconds between two updates of a notebook's line.

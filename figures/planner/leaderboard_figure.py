@@ -20,11 +20,11 @@ TASK_HEIGHT, NAME_HEIGHT, LEAST_HEIGHT, LABELS = 1.55, 0.155, 1.9, 0.55
 # Share of the width that the names beside a trust model's panel take.
 NAMES = 0.4
 # Least length of an axis of bits in decades, and the margin at its ends as a share.
-LEAST_DECADES, MARGIN = 1.2, 0.08
-# Largest length in decades of an axis with labels at 1, 2 and 5.
-FEW_DECADES = 1.8
+LEAST_DECADES, MARGIN = 1.0, 0.08
+# Labels within a decade, by the length in decades below which an axis has them.
+STEPS = ((1.25, (1, 2, 5)), (2.2, (1, 3)), (math.inf, (1,)))
 # Largest numbers of labels at axes of bits: of a task, and of a trust model.
-TASK_TICKS, TRUST_TICKS = 4, 7
+TASK_TICKS, TRUST_TICKS = 5, 8
 RATIO = "error over reference"
 
 
@@ -127,7 +127,7 @@ def _set_bits(axes: Axes, bits: pd.Series, most_ticks: int) -> None:
     around = max(0.0, LEAST_DECADES - (high - low)) / 2 + MARGIN * max(LEAST_DECADES, high - low)
     axes.set_xlim(10 ** (low - around), 10 ** (high + around))
     decades = math.log10(axes.get_xlim()[1] / axes.get_xlim()[0])
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < FEW_DECADES else (1,), numticks=most_ticks))
+    axes.xaxis.set_major_locator(LogLocator(subs=next(steps for most, steps in STEPS if decades < most), numticks=most_ticks))
     axes.xaxis.set_minor_locator(LogLocator(subs="all", numticks=99))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
@@ -135,7 +135,7 @@ def _set_bits(axes: Axes, bits: pd.Series, most_ticks: int) -> None:
 
 def _short(value: float) -> str:
     """Return a number of an axis, with k for thousands and M for millions."""
-    for unit, letter in ((1e6, " M"), (1e3, " k")):
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
         if value >= unit * (1 - 1e-9):
             return f"{value / unit:g}{letter}"
     return f"{value:g}"
@@ -145,7 +145,7 @@ def _set_ratio(axes: Axes) -> None:
     axes.set_yscale("log")
     axes.axhline(1, color=GREY, linewidth=0.8)
     # Every second power of ten is labelled, 1 among them.
-    axes.yaxis.set_major_locator(LogLocator(base=100))
+    axes.yaxis.set_major_locator(LogLocator(base=100, numticks=9))
     axes.yaxis.set_minor_locator(LogLocator(numticks=99))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))

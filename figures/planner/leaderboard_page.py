@@ -20,7 +20,8 @@ from ..report.pages import fill_template
 from ..report.report_figures import svg_text
 from .leaderboard_figure import draw_tasks, draw_trust_models
 
-TABLE, PAGE = "leaderboard_table.html.jinja", "leaderboard.html.jinja"
+TABLE, ASSETS, PAGE = (f"leaderboard{part}.html.jinja" for part in ("_table", "_assets", ""))
+FOLDER = Path(__file__).parent
 # Number of rows that a long table shows at first.
 FIRST_ROWS = 30
 # Largest number of tasks of a page, as browsers and readers take long for more.
@@ -60,7 +61,7 @@ class BoardTable:
     def html(self) -> str:
         """Return the table as an HTML element."""
         words = [any(isinstance(row.cells[place].order, str) and row.cells[place].text for row in self.rows) for place in self.places]
-        return fill_template(TABLE, {"powers": with_powers}, folder=Path(__file__).parent, table=self, first_rows=FIRST_ROWS, words=words)
+        return fill_template(TABLE, {"powers": with_powers}, folder=FOLDER, table=self, first_rows=FIRST_ROWS, words=words)
 
     @property
     def places(self) -> range:
@@ -80,6 +81,8 @@ class LeaderboardParts:
         Tables: a row for each task, for each mechanism, and for both.
     tasks_figure, trust_figure : str
         ``<svg>`` elements: a panel for each task, and for each trust model.
+    assets : str
+        Styles and scripts of the tables, which follow them.
     absent : tuple of str
         Mechanisms of the registry without a row, each with the reason.
     """
@@ -90,6 +93,7 @@ class LeaderboardParts:
     rows: str
     tasks_figure: str
     trust_figure: str
+    assets: str
     absent: tuple[str, ...]
 
 
@@ -111,6 +115,7 @@ def leaderboard_parts(board: pd.DataFrame, link: Link = lambda _: None) -> Leade
         rows_table(shown, link).html(),
         tasks,
         trust,
+        fill_template(ASSETS, {}, folder=FOLDER),
         tuple(f"{name}: {reason}" for name, reason in absent(rows).items()),
     )
 
@@ -120,7 +125,7 @@ def write_leaderboard_page(board: pd.DataFrame, path: Path) -> None:
     parts = leaderboard_parts(board)
     # Only figures and filled templates are marked as safe: matplotlib and jinja escape the names in them.
     markup = {name: Markup(getattr(parts, name)) for name in ("winners", "standings", "rows", "tasks_figure", "trust_figure")}  # noqa: S704
-    page = fill_template(PAGE, {"powers": with_powers}, folder=Path(__file__).parent, parts=parts, **markup)
+    page = fill_template(PAGE, {"powers": with_powers}, folder=FOLDER, parts=parts, **markup)
     write_atomically(path, page.encode())
 
 
@@ -139,7 +144,7 @@ def _winner(row: dict[Any, Any] | None, link: Link) -> Cell:
     if row is None:
         return Cell("", "")
     parts = [_bits(row["bits_per_client"])]
-    parts += [] if _missing(row["ratio"]) else [f"{in_figures(row['ratio'])} \N{MULTIPLICATION SIGN} {SHORT[row['reference']]}"]
+    parts += [] if _missing(row["ratio"]) else [_ratio(row)]
     parts += ["no message is better"] if row["zero_wins"] else []
     return Cell(row["mechanism"], row["mechanism"], link(row["mechanism"]), ", ".join(parts))
 
@@ -175,33 +180,35 @@ def rows_table(rows: pd.DataFrame, link: Link) -> BoardTable:
     lines = [
         Row(
             (
-                _name(row, link),
+                _name(row, link, _options(row["options"])),
                 Cell(f"{row['number']}", row["number"]),
                 Cell(row["trust_model"], row["trust_model"]),
-                _number(row["ratio"]),
-                Cell("none" if _missing(row["reference"]) else row["reference"], "" if _missing(row["reference"]) else row["reference"]),
+                Cell(_ratio(row), "" if _missing(row["ratio"]) else row["ratio"]),
                 _number(row["over_best"]),
                 _number(row["bits_per_client"], 4),
                 _number(row["predicted_error"]),
                 _guarantee(row),
-                Cell(row["adjacency"], row["adjacency"]),
-                Cell(_options(row["options"]), _options(row["options"])),
-                Cell(f"{row['provider']} {row['provider_version']}", f"{row['provider']} {row['provider_version']}"),
-                Cell(row["date"], row["date"]),
+                Cell(f"{row['provider']} {row['provider_version']}", f"{row['provider']} {row['provider_version']}", note=row["date"]),
             ),
             recommended=row["recommended"],
             words=row["task"],
         )
         for row in rows.to_dict("records")
     ]
-    errors = ("Error over reference", "Reference", "Over least error", "Bits per client", "Squared error")
-    headings = ("Mechanism", "Task", "Trust model", *errors, "Guarantee", "Adjacency", "Options", "Package", "Date")
-    return BoardTable(headings, tuple(lines), searchable=True)
+    errors = ("Error over reference", "Over least error", "Bits per client", "Squared error")
+    return BoardTable(("Mechanism", "Task", "Trust model", *errors, "Guarantee", "Package, date"), tuple(lines), searchable=True)
 
 
-def _name(row: dict[Any, Any], link: Link) -> Cell:
+def _ratio(row: dict[Any, Any]) -> str:
+    """Return the ratio of a judged row's error to its reference."""
+    if _missing(row["ratio"]):
+        return "no reference"
+    return f"{in_figures(row['ratio'])}\N{NO-BREAK SPACE}\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}{SHORT[row['reference']]}"
+
+
+def _name(row: dict[Any, Any], link: Link, note: str = "") -> Cell:
     reference = " (real numbers)" if row["on_real_numbers"] else ""
-    return Cell(f"{row['mechanism']}{reference}", row["mechanism"], link(row["mechanism"]))
+    return Cell(f"{row['mechanism']}{reference}", row["mechanism"], link(row["mechanism"]), note)
 
 
 def _number(value: float | None, digits: int = 3) -> Cell:
@@ -210,7 +217,7 @@ def _number(value: float | None, digits: int = 3) -> Cell:
 
 def _guarantee(row: dict[Any, Any]) -> Cell:
     delta = f", δ = {row['delta']:g}" if row["delta"] else ""
-    return Cell(f"ε ≤ {rounded_up(row['epsilon'], 4)}{delta}", row["epsilon"])
+    return Cell(f"ε ≤ {rounded_up(row['epsilon'], 4)}{delta}", row["epsilon"], note=row["adjacency"])
 
 
 def _options(document: str) -> str:

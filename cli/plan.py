@@ -7,9 +7,9 @@ import typer
 
 from ..errors import InfeasibleError
 from ..extras import require
-from ..files import STANDARD_OUTPUT
+from ..files import STANDARD_OUTPUT, shown_path
 from ..shown import in_figures
-from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, shown_path, warn, working
+from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn, working
 from .options import Dask, Json, Seed, Workers, complete_adjacency, example_option
 from .task import Categories, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
 

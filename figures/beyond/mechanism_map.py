@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -41,7 +41,7 @@ DELTA = 1e-6
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 # Largest bits of a message in the drawn fields, by kind of data, and limits that plans are made for; None stands for no limit. A plan tries
 # each mechanism in several lengths, so that fields between two limits have designs, too.
-MOST_DRAWN: Mapping[str, int] = MappingProxyType({"numbers": 2**8, "vectors": 2**16, "items": 2**16})
+MOST_DRAWN: Mapping[str, int] = MappingProxyType({"numbers": 2**9, "vectors": 2**17, "items": 2**17})
 LIMITS: Mapping[str, tuple[int | None, ...]] = MappingProxyType(
     {
         "numbers": (1, 2, 4, 8, 15, 16, 17, 18, 20, None),
@@ -167,8 +167,8 @@ def best_designs(rows: pd.DataFrame) -> pd.DataFrame:
     best["ratio_to_central"] = best["predicted_error"] / best["central_error"]
     best["ratio_to_bound"] = best["worst_error"] / best["lower_bound"]
     best["zero_wins"] = best["predicted_error"] >= best["answer_zero_error"]
-    for name, order in (("trust_model", list(TRUST_MODELS)), ("data", list(MOST_DRAWN))):
-        best = best.sort_values(name, key=lambda column, order=order: column.map(order.index), kind="stable")
+    order = best["data"].map(list(MOST_DRAWN).index) * len(TRUST_MODELS) + best["trust_model"].map(list(TRUST_MODELS).index)
+    best = best.loc[order.sort_values(kind="stable").index]
     return best[COLUMNS].reset_index(drop=True)
 
 
@@ -186,7 +186,7 @@ def _winners(panel: pd.DataFrame, limits: Sequence[float]) -> pd.DataFrame:
             if not allowed.empty:
                 best = allowed.loc[allowed.groupby("mechanism", sort=False)["predicted_error"].idxmin()]
                 near = best[best["predicted_error"] <= (1 + TOLERANCE) * best["predicted_error"].min()]
-                offers[float(epsilon), most] = {row["mechanism"]: row for row in near.to_dict("records")}
+                offers[cast("float", epsilon), most] = {row["mechanism"]: row for row in near.to_dict("records")}
     counts = Counter(name for near in offers.values() for name in near)
     rows = []
     for (_, most), near in offers.items():
@@ -213,7 +213,7 @@ def enough_bits(best: pd.DataFrame) -> pd.DataFrame:
     """Return the fewest bits with at most 1.1 times the least error of a trust model, for each kind of data and epsilon."""
     least = best.groupby([*PANEL, "epsilon"])["predicted_error"].transform("min")
     enough = best[best["predicted_error"] <= ENOUGH * least]
-    return enough.groupby([*PANEL, "epsilon"], as_index=False, sort=False)["bits_per_client"].min()
+    return enough.groupby([*PANEL, "epsilon"], sort=False)["bits_per_client"].min().reset_index()
 
 
 def draw_map(best: pd.DataFrame) -> Figure:
@@ -235,7 +235,7 @@ def draw_map(best: pd.DataFrame) -> Figure:
     for row, model in zip(maps, models, strict=True):
         for axes, data in zip(row, kinds, strict=True):
             own, least = (table[(table["data"] == data) & (table["trust_model"] == model)] for table in (best, enough))
-            _draw_panel(axes, own, epsilons, drawn_limits(data), colours)
+            _draw_panel(axes, own, epsilons, drawn_limits(data), scale)
             for epsilon, bits in zip(least["epsilon"], least["bits_per_client"], strict=True):
                 axes.plot(_ends_of(epsilon, epsilons), [bits, bits], solid_capstyle="butt", **ENOUGH_LOOK)
             axes.spines[:].set(visible=True, color=TRUST_MARKS[model].colour, linewidth=1.4)
@@ -260,7 +260,7 @@ def _caption(best: pd.DataFrame) -> str:
     return (
         f"{first['clients']:,} clients; {first['adjacency']} adjacency, δ = {first['delta']:g}. Marks: the releasable mechanism of least "
         "predicted error with messages of at most the bits; frames: trust models. Above a map: worst error over the proven lower bound "
-        "without a limit of bits (-: no bound to judge by)."
+        "without a limit of bits (k: thousand; -: no bound to judge by)."
     )
 
 
@@ -270,7 +270,7 @@ def _ends_of(epsilon: float, epsilons: Sequence[float]) -> tuple[float, float]:
     return epsilon / width, epsilon * width
 
 
-def _draw_panel(axes: Axes, panel: pd.DataFrame, epsilons: Sequence[float], limits: Sequence[float], colours: ScalarMappable) -> None:
+def _draw_panel(axes: Axes, panel: pd.DataFrame, epsilons: Sequence[float], limits: Sequence[float], scale: Colormap) -> None:
     shape = (len(limits) - 1, len(epsilons))
     ratio, winner, zero = np.full(shape, np.nan), np.full(shape, "", dtype=object), np.zeros(shape, dtype=bool)
     for row in panel[np.isfinite(panel["most_bits"])].to_dict("records"):
@@ -279,7 +279,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, epsilons: Sequence[float], limi
     sides = np.array([*(_ends_of(epsilon, epsilons)[0] for epsilon in epsilons), _ends_of(epsilons[-1], epsilons)[1]])
     ends = np.array([*limits[:-1], limits[-2] ** 2 / limits[-3]])
     axes.set_facecolor(UNSERVED)
-    axes.pcolormesh(sides, ends, np.ma.masked_invalid(ratio), cmap=colours.cmap, norm=colours.norm)
+    axes.pcolormesh(sides, ends, np.ma.masked_invalid(ratio), cmap=scale, norm=BoundaryNorm(RATIOS, scale.N))
     axes.set(xscale="log", yscale="log", xlim=(sides[0], sides[-1]), ylim=(ends[0], ends[-1]))
     for row, column in zip(*np.nonzero(zero), strict=True):
         corner, size = (sides[column], ends[row]), (sides[column + 1] - sides[column], ends[row + 1] - ends[row])
@@ -289,7 +289,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, epsilons: Sequence[float], limi
         _draw_marks(axes, winner == name, str(name), epsilons, np.sqrt(ends[:-1] * ends[1:]))
     over_bound = panel[np.isinf(panel["most_bits"])].set_index("epsilon")["ratio_to_bound"]
     for epsilon in epsilons:
-        text = _in_two_digits(over_bound.get(epsilon, math.nan))
+        text = _in_few_characters(over_bound.get(epsilon, math.nan))
         axes.text(epsilon, 1.03, text, transform=axes.get_xaxis_transform(), horizontalalignment="center", fontsize=SMALLEST_TYPE)
     axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
     axes.minorticks_off()
@@ -313,18 +313,23 @@ def _draw_marks(axes: Axes, fields: NDArray[np.bool_], name: str, epsilons: Sequ
 
 
 def _mark(name: str) -> dict[str, Any]:
-    return mechanism_mark(name).points | {"markersize": MARK_SIZE, "markeredgecolor": "white", "markeredgewidth": 0.7}
+    points = mechanism_mark(name).points
+    # A star of the same size has a smaller body than other markers.
+    size = MARK_SIZE * (1.5 if points["marker"] == "*" else 1.0)
+    return points | {"markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.7}
 
 
-def _in_two_digits(ratio: float) -> str:
-    return "-" if math.isnan(ratio) else f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
+def _in_few_characters(ratio: float) -> str:
+    if math.isnan(ratio):
+        return "-"
+    return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 999.5 else f"{ratio / 1000:.2g}k"
 
 
 def _key(best: pd.DataFrame) -> list[Line2D | Patch]:
     """Return the key of marks, by trust model, and of what else is drawn."""
     key: list[Line2D | Patch] = [Line2D([], [], label=name, **_mark(str(name))) for name in dict.fromkeys(best["mechanism"])]
     key.append(Line2D([], [], label=f"least error + {100 * (ENOUGH - 1):.0f} % from here", **ENOUGH_LOOK))
-    key.append(Patch(label="answering zero is better", **HATCH))
+    key.append(Patch(label="answering without messages is better", **HATCH))
     key.append(Patch(label="no mechanism", facecolor=UNSERVED))
     return key
 

@@ -10,7 +10,7 @@ from sphinx.util import logging
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
+from generators import command_pages, explorer_page, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
 
 project = "quietbits"
 author = "the quietbits founders"
@@ -63,6 +63,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "quietbits"
 html_static_path = ["_static"]
 html_css_files = ["quietbits.css"]
+# Pages that are copied as they are.
+html_extra_path = ["reference/generated/explorer"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = math_markup.RENDERER
@@ -93,6 +95,7 @@ def write_generated_pages(app: Any, _: Any) -> None:
     command_pages.write(reference / "commands")
     mechanism_pages.write(reference / "mechanisms")
     name_pages.write(reference / "names")
+    explorer_page.write(reference / "explorer")
 
 
 def check_requests(app: Any, error: Exception | None) -> None:

@@ -88,7 +88,8 @@ def explorer_html(tables: Mapping[str, LookupTable], files: Mapping[str, bytes] 
     contents = files or {name: table_json(table) for name, table in tables.items()}
     settings = {name: settings_of(table) for name, table in tables.items()}
     controls = {
-        key: Control(key, title, tuple(sorted({chosen[key] for chosen in settings.values()}))) for key, title in (SLIDERS | CHOICES).items()
+        key: Control(key, title, tuple(sorted({chosen[key] for chosen in settings.values()}, key=_order)))
+        for key, title in (SLIDERS | CHOICES).items()
     }
     varied = [control for control in controls.values() if control.key in SLIDERS or len(control.values) > 1]
     document = {
@@ -115,6 +116,11 @@ def explorer_html(tables: Mapping[str, LookupTable], files: Mapping[str, bytes] 
         # Only the document is marked as safe: it has no characters that HTML reads as markup.
         document=Markup(script_json(document)),  # noqa: S704 -- see above
     )
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """Return the sort key of a value; local privacy stands before the metrics."""
+    return value != "none", value
 
 
 def _words(key: str, value: Any) -> str:

@@ -83,6 +83,16 @@ def at_least(column: str, number: float, name: str | None = None) -> Need:
     return Need(lacking)
 
 
+def several(column: str, number: int, name: str) -> Need:
+    """Return the need for a column with at least a given number of different values."""
+
+    def lacking(table: pd.DataFrame) -> str:
+        count = table[column].nunique() if column in table else 0
+        return "" if count >= number else f"at least {number} {name} (the table has {count})"
+
+    return Need(lacking)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PaperClaim:
     """A claim of a paper, with the numbers of a figure's table that agree with it or differ.

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ....arguments import MOST_CLIENTS, check_integer, check_real
 from ....arrays import FloatArray
 from ...contracts.accounts import pure_privacy
+from ...contracts.error import VarianceParts
 from ...contracts.mechanism import EPSILON_LOW, VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
@@ -148,6 +149,10 @@ class PoissonRepresentationMechanism(VectorMechanism):
         The variance is exact, over seeds and numbers.
         """
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
+        return VarianceParts.split(self.variance(vectors), rounding=self.ball.clip_norm**2 - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a point's number for each client, shape (clients, 2).

@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ....arrays import FloatArray
+from ...contracts.error import VarianceParts
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
@@ -120,6 +121,10 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact variance ``variance_bound - ||x||**2`` for each vector."""
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
+        return VarianceParts.split(self.variance(vectors), rounding=self.ball.clip_norm**2 - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return the exact Rényi divergence of two opposite vectors, in nats, per order above 1."""

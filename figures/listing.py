@@ -76,6 +76,11 @@ _LISTED = {
         "The best mechanism by bits and ε in each trust model",
         "about eight minutes",
     ),
+    "error-parts": ListedFigure(
+        "beyond.error_parts",
+        "Errors by cause: bias, compression, rounding and noise in typical settings",
+        "twenty seconds",
+    ),
     "plan-pareto": ListedFigure(
         "planner.pareto",
         "Designs for a mean: error against bits, by trust model",

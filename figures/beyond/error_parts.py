@@ -28,7 +28,7 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
 from ...progress import silent
 from ..drawing.marks import ANSWER_ZERO, GREEN, INDIGO, PURPLE, SKY, TRUST_MARKS, TRUSTED_SERVER
-from ..drawing.style import WIDTH, add_caption
+from ..drawing.style import SMALLEST_TYPE, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from ..point import Point
@@ -185,7 +185,12 @@ def _draw_shares(axes: Axes, panel: pd.DataFrame) -> None:
     axes.set_yticks(places, labels)
     axes.tick_params(axis="y", length=0)
     axes.set(xlim=(0, 100), ylim=(len(panel) - 0.4, -0.6))
-    axes.set_title(_in_words(panel.iloc[0]), loc="left", x=-1.35, fontsize="medium")
+    # The title keeps room for the words, which begin at the figure's edge.
+    axes.set_title(" ", fontsize=SMALLEST_TYPE)
+    words = axes.annotate(
+        _in_words(panel.iloc[0]), (0.01, 1.0), xytext=(0, 5), xycoords=("figure fraction", "axes fraction"), textcoords="offset points"
+    )
+    words.set_in_layout(False)
 
 
 def _draw_errors(axes: Axes, panel: pd.DataFrame) -> None:

@@ -66,7 +66,7 @@ def test_expectations_for_given_simplices_vary_by_the_part_of_compression() -> N
     parts = mechanism.variance_parts(unit)
     assert parts.rounding[0] == pytest.approx(0.0, abs=1e-12)
     expected = []
-    for seed in range(2000):
+    for seed in range(500):
         messages = np.column_stack([np.full(8, seed), np.arange(8)]).astype(np.uint64)
         corners = np.array([mechanism.decode(mechanism.aggregate(message[None]), 1) for message in messages])
         expected.append(mechanism.number_probabilities(unit[0], seed) @ corners)

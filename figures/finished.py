@@ -22,15 +22,13 @@ FORMAT = "quietbits-figure/1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnFigure:
-    """What a figure was drawn of.
+class GridRun:
+    """The tasks that a figure is drawn of.
 
     Attributes
     ----------
     name : str
         Name of the figure.
-    heading : str
-        Title with the findings.
     seed : int
         Root seed.
     quick : bool
@@ -46,7 +44,6 @@ class DrawnFigure:
     """
 
     name: str
-    heading: str
     seed: int
     quick: bool
     data: str | None
@@ -55,19 +52,27 @@ class DrawnFigure:
     of: int
     source: str
 
+    @property
+    def partial(self) -> str:
+        """Sentence in titles that states a part of the grid; empty for all tasks."""
+        return f". Part of the grid: {self.part} ({self.tasks} of {self.of} tasks)" if self.part else ""
+
 
 @dataclass(frozen=True, kw_only=True)
-class FinishedFigure(DrawnFigure):
+class FinishedFigure(GridRun):
     """A figure whose files are complete.
 
     Attributes
     ----------
+    heading : str
+        Title with the findings.
     version : str
         Version of quietbits.
     files : tuple of (str, str)
         Names of the files, with their SHA-256.
     """
 
+    heading: str
     version: str
     files: tuple[tuple[str, str], ...]
 
@@ -81,12 +86,12 @@ def source_digest(tasks: Sequence[SweepTask], part: str) -> str:
     return hashlib.sha256(b"".join([code_version().encode(), part.encode(), *map(task_key, tasks)])).hexdigest()
 
 
-def record_finished(output: Path, drawn: DrawnFigure, files: Iterable[Path]) -> FinishedFigure:
+def record_finished(output: Path, grid: GridRun, heading: str, files: Iterable[Path]) -> FinishedFigure:
     """Write the record of a figure whose files were written, and return it."""
     digests = tuple((file.name, _digest(file)) for file in files)
-    finished = FinishedFigure(**asdict(drawn), version=__version__, files=digests)
+    finished = FinishedFigure(**asdict(grid), heading=heading, version=__version__, files=digests)
     document = {"format": FORMAT, **asdict(finished)}
-    write_atomically(_record(output, drawn.name), (json.dumps(document, indent=2) + "\n").encode())
+    write_atomically(_record(output, grid.name), (json.dumps(document, indent=2) + "\n").encode())
     return finished
 
 

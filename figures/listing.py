@@ -30,7 +30,7 @@ _LISTED = {
     "mvu-fig1": ListedFigure(
         "mvu.fig1",
         "Optimised MVU tables, their letters and certificates, by ε",
-        seconds=20,
+        seconds=44,
         quick_seconds=44,
     ),
     "mvu-fig2": ListedFigure(
@@ -60,7 +60,7 @@ _LISTED = {
     "binomial-slack": ListedFigure(
         "cpsgd.binomial_slack",
         "ε of binomial noise by cpSGD's theorem and by an exact account",
-        seconds=10,
+        seconds=3,
         quick_seconds=3,
     ),
     "letters-gap": ListedFigure(
@@ -102,7 +102,7 @@ _LISTED = {
     "dprec-communication": ListedFigure(
         "dp_rec.communication",
         "Bytes of DP-REC's published federations in both directions",
-        seconds=10,
+        seconds=3,
         quick_seconds=3,
     ),
     "dprec-bits": ListedFigure(
@@ -211,85 +211,85 @@ _LISTED = {
         "training.dp_sgd",
         "A linear model by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         seconds=7200,
-        quick_seconds=60,
+        quick_seconds=29,
     ),
     "mvu-fig6": ListedFigure(
         "training.dp_sgd",
         "A convolutional network by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         seconds=21600,
-        quick_seconds=60,
+        quick_seconds=55,
     ),
     "cpsgd-fig2": ListedFigure(
         "training.cpsgd_fig2",
         "An epoch by cpSGD, rotated and plain, beside a trusted server's noise: accuracy against bits",
         seconds=14400,
-        quick_seconds=60,
+        quick_seconds=65,
     ),
     "dprec-table1": ListedFigure(
         "training.dp_rec.table1",
         "DP-REC and other mechanisms at equal ε: accuracy against bytes",
         seconds=1800,
-        quick_seconds=60,
+        quick_seconds=12,
     ),
     "dprec-table3": ListedFigure(
         "training.dp_rec.table3",
         "Relative entropy coding without privacy, by tensors or by groups: accuracy against bytes",
         seconds=2400,
-        quick_seconds=60,
+        quick_seconds=18,
     ),
     "dprec-fig1": ListedFigure(
         "training.dp_rec.fig1",
         "DP-REC and Gaussian sums at equal ε: accuracy against bytes up, and bytes both ways",
         seconds=1800,
-        quick_seconds=60,
+        quick_seconds=13,
     ),
     "dprec-fig2": ListedFigure(
         "training.dp_rec.fig2",
         "DP-REC at equal ε: accuracy against the bits of a group, beside Gaussian noise",
         seconds=3000,
-        quick_seconds=60,
+        quick_seconds=30,
     ),
     "dprec-fig3": ListedFigure(
         "training.dp_rec.fig3",
         "DP-REC, as published and as proven, and a trusted server's noise: accuracy against ε",
         seconds=5400,
-        quick_seconds=60,
+        quick_seconds=26,
     ),
     "dprec-local-epsilon": ListedFigure(
         "training.dp_rec.local_epsilon",
         "DP-REC and Gaussian noise at equal ε of a message: accuracy against it",
         seconds=1800,
-        quick_seconds=60,
+        quick_seconds=19,
     ),
     "price-training": ListedFigure(
         "training.price_training",
         "Sketches in a secure sum: accuracy against the compression rate, by budget and clients",
         seconds=10800,
-        quick_seconds=60,
+        quick_seconds=19,
     ),
     "price-training-heat-map": ListedFigure(
         "training.price_heat_map",
         "Sketches in a secure sum: accuracy for each pair of bits and compression rate",
         seconds=2400,
-        quick_seconds=60,
+        quick_seconds=38,
     ),
     "price-training-cohort": ListedFigure(
         "training.price_cohort",
         "Sketches in a secure sum at equal ε: accuracy against the clients of a round",
         seconds=2400,
-        quick_seconds=60,
+        quick_seconds=36,
     ),
     "price-training-model": ListedFigure(
         "training.price_model",
         "A large model compressed and a small model at equal ε: accuracy against the size of a message",
         seconds=1200,
-        quick_seconds=60,
+        quick_seconds=35,
     ),
     "price-training-threshold": ListedFigure(
         "training.price_threshold",
         "The noisy sum of sketches thresholded, with an error memory: accuracy against the compression rate",
         seconds=2400,
-        quick_seconds=60,
+        quick_seconds=11,
     ),
 }
 LISTING: Mapping[str, ListedFigure] = MappingProxyType(_LISTED)

@@ -19,7 +19,7 @@ from ..progress import OnStep, notebook_progress
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
-from .finished import RESULTS, DrawnFigure, read_finished, record_finished, source_digest
+from .finished import RESULTS, FinishedFigure, GridRun, read_finished, record_finished, source_digest
 from .listing import LISTING
 from .selection import parse_selection
 from .work import ExpectedWork, figure_work, part_of
@@ -133,8 +133,10 @@ def reproduce(
     )
     if on_work is not None:
         on_work(work)
-    index = FigureIndex(output, {name: len(own) for name, own in selected.items()})
-    files, before = list[Path](), 0
+    index = FigureIndex(output, list(selected))
+    for name in work.left_out:
+        index.leave_out(name, f"no task has {part}")
+    files, undrawn, before = list[Path](), list[str](), 0
     for figure in work.figures:
         entry, own = FIGURES[figure.name], selected[figure.name]
         if figure.drawn:
@@ -143,14 +145,9 @@ def reproduce(
         progress = part_of(on_step, before, figure.weight, work.steps, entry.name)
         rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
         on_step(before + figure.weight - 1, work.steps, f"drawing {entry.name}")
-        table = entry.table(_without_provenance(rows))
-        heading = entry.heading(table)
-        partial = f". Part of the grid: {part} ({len(own)} of {len(tasks[entry.name])} tasks)" if part else ""
-        written = _write(entry, table, output, seed, heading + partial)
-        files += written
-        drawn = DrawnFigure(
+        before += figure.weight
+        grid = GridRun(
             name=entry.name,
-            heading=heading,
             seed=seed,
             quick=quick,
             data=None if data is None else str(data),
@@ -159,11 +156,26 @@ def reproduce(
             of=len(tasks[entry.name]),
             source=source_digest(own, part),
         )
-        index.add(record_finished(output, drawn, written))
+        try:
+            finished = _write(entry, entry.table(_without_provenance(rows)), output, grid)
+        except (LookupError, ValueError):
+            if not part:
+                raise
+            # A picture may need tasks that the part leaves out.
+            undrawn.append(entry.name)
+            index.leave_out(entry.name, "the part lacks tasks that the picture needs")
+            continue
+        files += [output / file for file, _ in finished.files]
+        index.add(finished)
         index.write()
-        before += figure.weight
         on_step(before, work.steps, f"drew {entry.name}")
-    return [*files, index.write()]
+    files.append(index.write())
+    if undrawn:
+        raise ValueError(
+            f"only must leave the tasks that a picture needs, got {part} for {', '.join(undrawn)}: allow more values of these figures; "
+            f"their results are kept in {output / RESULTS}"
+        )
+    return files
 
 
 def _named_tasks(
@@ -229,10 +241,13 @@ def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns=[name for name in rows if name == "seed" or str(name).startswith("version_")])
 
 
-def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int, title: str) -> list[Path]:
-    frame = with_provenance(table, entry.experiment, seed)
+def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, grid: GridRun) -> FinishedFigure:
+    """Draw a figure, write its files, and record them."""
+    frame, heading = with_provenance(table, entry.experiment, grid.seed), entry.heading(table)
+    title = heading + grid.partial
     with print_style():
-        return save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))
+        files = save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))
+    return record_finished(output, grid, heading, files)
 
 
 def markdown_document(title: str, frame: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from ..beyond.sampled_coordinates import FLOAT_SKETCH
 from ..findings import Finding
 from .claims import FigureClaims
 
@@ -33,7 +34,7 @@ def _useful_bits(table: pd.DataFrame) -> "pd.Series[float]":
 
 def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
     """Return the errors of sketches in floats, over that of sending nothing."""
-    return table.loc[table["mechanism"] == "central-sketch", "worst_squared_error"]
+    return table.loc[table["series"] == FLOAT_SKETCH, "worst_squared_error"]
 
 
 CLAIMS: Mapping[str, FigureClaims] = {

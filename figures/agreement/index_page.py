@@ -2,7 +2,7 @@
 
 import base64
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,26 +91,30 @@ class FigureIndex:
     ----------
     output : Path
         Folder of the figures. Figures of earlier runs whose files are unchanged are on the page.
-    wanted : mapping of str to int
-        Numbers of tasks of the figures of this run, which the page names until they are drawn.
+    wanted : sequence of str
+        Figures of this run, which the page names until they are drawn.
     """
 
-    def __init__(self, output: Path, wanted: Mapping[str, int]) -> None:
+    def __init__(self, output: Path, wanted: Sequence[str]) -> None:
         self._output, self._wanted = output, wanted
+        self._left_out: dict[str, str] = {}
         self._cards = {name: figure_card(figure, output) for name, figure in all_finished(output).items()}
 
     def add(self, figure: FinishedFigure) -> None:
         """Put a figure on the page, in place of an earlier one."""
         self._cards[figure.name] = figure_card(figure, self._output)
 
+    def leave_out(self, name: str, reason: str) -> None:
+        """State why a figure is not drawn in this run."""
+        self._left_out[name] = reason
+
     def write(self) -> Path:
         """Write the page and return its path."""
         path = self._output / INDEX_NAME
-        write_page(path, index_html([self._cards[name] for name in LISTING if name in self._cards], self._missing()))
+        cards = [self._cards[name] for name in LISTING if name in self._cards]
+        missing = [name for name in self._wanted if name not in self._cards and name not in self._left_out]
+        write_page(path, index_html(cards, missing, self._left_out))
         return path
-
-    def _missing(self) -> list[str]:
-        return [name for name in self._wanted if name not in self._cards]
 
 
 def figure_card(figure: FinishedFigure, output: Path) -> FigureCard:
@@ -153,7 +157,7 @@ def sizes_in_words(table: pd.DataFrame) -> str:
     return "; ".join(words.values())
 
 
-def index_html(cards: list[FigureCard], missing: list[str]) -> str:
+def index_html(cards: Sequence[FigureCard], missing: Sequence[str], left_out: Mapping[str, str]) -> str:
     """Return the page as HTML."""
     counts = Counter(card.agreement for card in cards)
     claims = Counter(judgement.agreement for card in cards for judgement in card.judgements)
@@ -163,6 +167,7 @@ def index_html(cards: list[FigureCard], missing: list[str]) -> str:
         folder=FOLDER,
         cards=cards,
         missing=missing,
+        left_out=[(reason, [name for name in left_out if left_out[name] == reason]) for reason in dict.fromkeys(left_out.values())],
         listed=len(LISTING),
         counts=[(agreement, counts[agreement]) for agreement in AGREEMENTS if counts[agreement]],
         claims=", ".join(f"{outcome} {claims[outcome]}" for outcome in AGREEMENTS if claims[outcome]),

@@ -95,13 +95,14 @@ class ExpectedWork:
         count = len(self.figures)
         head = f"{count} figure{'s' * (count > 1)}" + (f", {drawn} of them drawn before" if drawn else "")
         left = f"{pending:,} of {tasks:,} tasks are left"
-        if drawn < count and self.seconds is None:
-            time = "no duration is recorded on other data"
-        elif drawn == count:
+        seconds = self.seconds
+        if drawn == count:
             time = "nothing is left to do"
+        elif seconds is None:
+            time = "no duration is recorded on other data"
         else:
-            wall = f", {about(self.seconds / self.workers)} with {self.workers} workers" if self.workers > 1 else ""
-            time = f"about {about(self.seconds)} of processor time{wall}"
+            wall = f", {about(seconds / self.workers)} with {self.workers} workers" if self.workers > 1 else ""
+            time = f"about {about(seconds)} of processor time{wall}"
         part = f"; part: {self.part}" if self.part else ""
         out = f"; left out, without such tasks: {', '.join(self.left_out)}" if self.left_out else ""
         return f"{head}: {left}, {time}{part}{out}"

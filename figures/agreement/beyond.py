@@ -57,8 +57,8 @@ CLAIMS: Mapping[str, FigureClaims] = {
         paper=PAPER,
         answers=(
             Finding(
-                "Fewest bits of a releasable design",
-                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_client"].min()],
+                "Fewest bits of a coordinate of a releasable design",
+                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_coordinate"].min()],
             ),
         ),
     ),

@@ -81,6 +81,11 @@ _LISTED = {
         seconds=20,
         quick_seconds=5,
     ),
+    "mechanism-map": ListedFigure(
+        "beyond.mechanism_map",
+        "The best mechanism by bits and ε in each trust model",
+        "about eight minutes",
+    ),
     "plan-pareto": ListedFigure(
         "planner.pareto",
         "Designs for a mean: error against bits, by trust model",

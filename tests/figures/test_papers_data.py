@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError, DataNotFoundError
 from quietbits.figures import registry
+from quietbits.figures.agreement.index_page import FigureIndex
 from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training.price_settings import reported_percent
 from quietbits.figures.training_settings import training_settings
@@ -251,7 +252,8 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     }
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType(ends))
     monkeypatch.setattr(registry, "_without_provenance", lambda rows: rows)
-    monkeypatch.setattr(registry, "_write", lambda *_: [])
+    monkeypatch.setattr(registry, "_write", lambda *_: SimpleNamespace(files=()))
+    monkeypatch.setattr(FigureIndex, "add", lambda *_: None)
     monkeypatch.setattr(named_models, "installed", lambda _: True)
     (mnist,) = found_data(data, ("mnist",))
     reproduce(None, tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))

@@ -226,7 +226,9 @@ def _in_words(first: "pd.Series[Any]") -> str:
 
 
 def _share(table: pd.DataFrame, part: str) -> "pd.Series[float]":
-    ratio: pd.Series[float] = 100 * table[part] / table["predicted_error"]
+    """Return a part of the errors that are split, in per cent."""
+    split = table[table["unsplit"] == 0]
+    ratio: pd.Series[float] = 100 * split[part] / split["predicted_error"]
     return ratio
 
 

@@ -28,7 +28,7 @@ from ...noise.random_words import WordsLike, WordSource, word_source
 from ...noise.redraws import MOST_REDRAWS, Redraws
 from ...relative_entropy.shared_randomness import SharedNormals
 from .privunit import BestCap
-from .random_direction import random_directions
+from .random_direction import direction_variance, random_directions
 
 # Smallest means at which Poisson numbers come from transformed rejection, and from rounded normal numbers, which are closer than 1e-4.
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
@@ -152,7 +152,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
         """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
-        return VarianceParts.split(self.variance(vectors), rounding=self.ball.clip_norm**2 - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return VarianceParts.split(self.variance(vectors), rounding=direction_variance(self.ball, vectors))
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a point's number for each client, shape (clients, 2).

@@ -29,7 +29,7 @@ from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
-from .random_direction import random_directions
+from .random_direction import direction_variance, random_directions
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -286,7 +286,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
         """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
-        return VarianceParts.split(self.variance(vectors), rounding=self.ball.clip_norm**2 - np.square(self.ball.clip(vectors)).sum(axis=1))
+        return VarianceParts.split(self.variance(vectors), rounding=direction_variance(self.ball, vectors))
 
     @property
     def _message_unit(self) -> float:

@@ -33,7 +33,7 @@ from ...deployment.client_program import ClientProgram, probability_word
 from ...deployment.clients.simplex import corner_number
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
-from .random_direction import checked_direction, random_directions
+from .random_direction import checked_direction, direction_variance, random_directions
 from .shared_frames import client_chunks, frame_coordinates, frame_sum, frame_words, lifted_vectors
 from .shared_normals import normal_quantiles
 
@@ -145,7 +145,7 @@ class RotatingSimplexMechanism(VectorMechanism):
         """
         contrast = letter_contrast(self.epsilon, self.corners, self.closest)
         expected = self.variance_bound * contrast**2 * self.closest * (self.corners - self.closest) / (self.corners - 1)
-        rounding = self.ball.clip_norm**2 - np.square(self.ball.clip(vectors)).sum(axis=1)
+        rounding = direction_variance(self.ball, vectors)
         return VarianceParts.split(self.variance(vectors), compression=expected - self.ball.clip_norm**2, rounding=rounding)
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:

@@ -6,23 +6,26 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+from numpy.typing import ArrayLike
 
 from ...analysis.training.spec import parse_training
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import Mark
+from ..drawing.marks import DASHED, PAPER_VALUE, Mark
 from ..drawing.style import GREY, WIDTH
 
-NO_PRIVACY_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+# A training without privacy is a reference, whose line has no markers.
+NO_PRIVACY = Mark(GREY, "", DASHED)
+LEVEL_WIDTH, BAND_ALPHA = 1.0, 0.15
+CROSS: Mapping[str, Any] = MappingProxyType({"markersize": 8, "markeredgewidth": 1.6})
 NO_MEASURES: Mapping[str, str] = MappingProxyType({})
 # Heights of a row of panels among several, and of the legend and the caption around them, in inches.
 ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
-TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)), "linewidth": 1.2}
-
-
 # Titles of the data sets, by their names.
 _TITLES = {
     "mnist": "MNIST",
@@ -102,29 +105,61 @@ def panel_title(rows: Mapping[str, Sequence[Axes]], data: str, title: str) -> st
     return title if len(rows) == 1 else f"{data_title(data)}, {title}"
 
 
+def accuracy_errors(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return the standard errors of accuracies: over seeds, or with one seed over the test examples.
+
+    An accuracy p of n test examples has a standard error of at most sqrt(p (1 - p) / n).
+    """
+    sampled = np.sqrt(frame["accuracy"] * (1 - frame["accuracy"]) / frame["test_examples"])
+    errors: pd.Series[float] = frame["standard_error"].fillna(sampled)
+    return errors
+
+
+def bars_in_words(frame: pd.DataFrame) -> str:
+    """Return the meaning of the bars of `accuracy_errors`, in words."""
+    seeds = sorted(frame["repetitions"].astype(int).unique())
+    sizes = frame["test_examples"].astype(int).unique()
+    tested = f"the {sizes[0]:,} test examples" if len(sizes) == 1 else "the test examples"
+    if seeds[-1] == 1:
+        return f"bars: standard errors of one seed, over {tested}"
+    alone = f", with one seed over {tested}" if seeds[0] == 1 else ""
+    counts = " or ".join(str(count) for count in seeds if count > 1)
+    return f"bars: standard errors over {counts} seeds{alone}"
+
+
 def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:
-    """Draw accuracies in per cent against a column; repetitions add standard errors."""
+    """Draw accuracies in per cent against a column, with their standard errors."""
     ordered = series.sort_values(column)
-    axes.errorbar(
-        ordered[column],
-        100 * ordered["accuracy"],
-        yerr=100 * ordered["standard_error"].fillna(0.0),
-        color=mark.colour,
-        linestyle=mark.line,
-        marker=mark.marker,
-        capsize=2,
-        label=label,
-    )
+    axes.errorbar(ordered[column], 100 * ordered["accuracy"], yerr=100 * accuracy_errors(ordered), **mark.look, capsize=2, label=label)
+
+
+def draw_level(axes: Axes, runs: pd.DataFrame, mark: Mark, label: str) -> None:
+    """Draw the accuracy of the best of several runs as a horizontal line, with a band of a standard error to either side."""
+    best = runs.loc[[runs["accuracy"].idxmax()]]
+    accuracy, error = 100 * best["accuracy"].iloc[0], 100 * accuracy_errors(best).iloc[0]
+    axes.axhspan(accuracy - error, accuracy + error, color=mark.colour, alpha=BAND_ALPHA, linewidth=0)
+    axes.axhline(accuracy, color=mark.colour, linestyle=mark.line, linewidth=LEVEL_WIDTH, label=label)
 
 
 def draw_no_privacy(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draw the accuracy of the run without privacy as a horizontal line."""
-    axes.axhline(100 * frame.loc[frame["mechanism"] == "none", "accuracy"].max(), **NO_PRIVACY_LOOK, label="no privacy")
+    """Draw the accuracy of the run without privacy as a horizontal line, with its band."""
+    draw_level(axes, frame[frame["mechanism"] == "none"], NO_PRIVACY, "no privacy")
+
+
+def draw_reported(axes: Axes, places: ArrayLike, percents: ArrayLike, mark: Mark) -> None:
+    """Draw accuracies that a paper reports, in per cent: crosses in the colour of the series here."""
+    axes.plot(places, percents, **replace(PAPER_VALUE, colour=mark.colour).points, **CROSS)
+
+
+def reported_handle(source: str) -> Line2D:
+    """Return the legend's entry of `draw_reported`."""
+    return Line2D([], [], **PAPER_VALUE.points, **CROSS, label=source)
 
 
 def logarithmic(axes: Axes) -> None:
-    """Label all powers of ten on an axis, and no other numbers."""
+    """Make the horizontal axis logarithmic, with labels at 1, 2 and 5."""
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
 
@@ -137,10 +172,11 @@ def set_rates(axes: Axes, rates: pd.Series) -> None:
     axes.minorticks_off()
 
 
-def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4) -> None:
-    """Put the legend of one or several panels above a figure."""
+def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4, more: Sequence[Line2D] = ()) -> None:
+    """Put the legend of one or several panels, and further entries, above a figure."""
     panels = [axes] if isinstance(axes, Axes) else axes
-    handles = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    handles: dict[Any, Any] = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    handles |= {line.get_label(): line for line in more}
     figure.legend(
         list(handles.values()),
         list(handles),

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from ...analysis.datasets.found_data import found_data
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, Mark
-from ..drawing.style import add_caption, extend_caption
+from ..drawing.marks import Mark, mechanism_mark, series_marks
+from ..drawing.style import add_caption
 from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title, set_rates
 from .price_settings import (
     DENSE,
@@ -28,7 +28,7 @@ from .price_settings import (
     paper_common,
     papers_noise,
     row_sizes,
-    setting_in_words,
+    settings_in_words,
 )
 from .training_figure import training_figure
 
@@ -37,7 +37,7 @@ NOISE = 0.05
 # Thresholds in root mean squares of the sum of sketches; the paper does not state its "several threshold values".
 THRESHOLDS = (0.0, 0.5, 1.0, 2.0)
 RATES, RATES_ON_DATA = (4, 10, 40), (4, 10)
-MARKS: Mapping[float, Mark] = dict(zip(THRESHOLDS, (BLUE, GREEN, ORANGE, PURPLE), strict=True))
+MARKS: Mapping[float, Mark] = dict(zip(THRESHOLDS, series_marks(len(THRESHOLDS)), strict=True))
 
 
 def draw_thresholds(frame: pd.DataFrame) -> Figure:
@@ -47,7 +47,7 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
     for data, (axes,) in grid.items():
         own = sets[data]
         renewed = own[(own["mechanism"] == SKETCHED) | (own["mechanism"] == DENSE)]
-        draw_accuracies(axes, renewed, "rate", BLACK, "a new sketch each round")
+        draw_accuracies(axes, renewed, "rate", mechanism_mark(SKETCHED), "a new sketch each round")
         for threshold, mark in MARKS.items():
             series = own[(own["mechanism"] == "thresholded-sketch") & (own["threshold"] == threshold)]
             draw_accuracies(axes, series, "rate", mark, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
@@ -55,13 +55,8 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
         set_rates(axes, own["rate"])
         axes.set_title(panel_title(grid, data, f"z = {NOISE:g}"))
     add_legend(figure, [axes for row in grid.values() for axes in row], 3)
-    for number, own in enumerate(sets.values()):
-        (extend_caption if number else add_caption)(figure, setting_in_words(own))
-    extend_caption(
-        figure,
-        "Coordinates of the noisy sum of sketches that are below a threshold, in root mean squares, are zeroed, and added to the next "
-        "round's sum. "
-        "Paper: no significant gains; it states neither thresholds nor accuracies.",
+    add_caption(
+        figure, f"{settings_in_words(frame)} Zeroed: coordinates of the sum below so many root mean squares; the next sum gets them."
     )
     return figure
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
+from ..grids import accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, draw_reported, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
@@ -21,6 +21,7 @@ from .settings import (
     digits_ground,
     femnist_ground,
     guarantees_in_words,
+    reported_source,
     setting_in_words,
 )
 
@@ -35,18 +36,15 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
     if len(own := PAPERS_NOISE.of(frame)):
         draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.mark, PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
+    for method in (DP_FEDAVG, PROVEN):
+        stated = [(result.epsilon, result.accuracy[method.reported]) for result in PAPER.reported]
+        draw_reported(axes, *zip(*stated, strict=True), method.mark)
     ticks = sorted(frame["stated_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of all rounds")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    add_legend(figure, axes, 4)
-    stated = ", ".join(
-        f"ε = {result.epsilon:g}: {result.accuracy['dp-rec']:g} and {result.accuracy['dp-fedavg']:g}" for result in PAPER.reported
-    )
-    add_caption(
-        figure,
-        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, FEMNIST, DP-REC and DP-FedAvg: {stated} %.",
-    )
+    add_legend(figure, axes, 3, [reported_source(PAPER.data)])
+    add_caption(figure, f"{setting_in_words(frame)}, bands as bars; {guarantees_in_words(frame)}.")
     return figure
 
 

@@ -41,7 +41,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         own = frame[frame["target_epsilon"] == epsilon]
         for rotated, label, mark in KINDS:
             runs = own[(own["mechanism"] == "cpsgd") & (own["rotated"] == rotated)]
-            draw_accuracies(axes, runs, "bits", mark, label)
+            draw_accuracies(axes, runs, "bits", mark.look, label)
         draw_level(axes, own[own["mechanism"] == "dp-fedavg"], TRUSTED_SERVER, "trusted server, Gaussian noise")
         draw_no_privacy(axes, frame)
         axes.set_xlabel("bits of a coordinate")

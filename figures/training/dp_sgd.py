@@ -30,7 +30,6 @@ from .grids import (
     draw_accuracies,
     draw_no_privacy,
     grid_tasks,
-    logarithmic,
     panel_rows,
     panel_title,
 )
@@ -70,7 +69,7 @@ def draw_privacy(frame: pd.DataFrame) -> Figure:
         for axes, (sampling, title, local) in zip(row, PANELS, strict=True):
             _draw_panel(axes, sets[data][sets[data]["sampling"] == sampling], local)
             axes.set(xlabel="ε of all rounds of a run", title=panel_title(grid, data, title))
-            logarithmic(axes)
+            axes.set_xscale("log")
     add_legend(figure, (row[0] for row in grid.values()), 3)
     return figure
 
@@ -81,7 +80,7 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, local: str) -> None:
         own = own.assign(epsilon=own["epsilon" if name == "dp-fedavg" else local])
         if len(own):
             axes.plot(own["epsilon"], 100 * own["accuracy"], **mark.points, **EVERY_RUN)
-            draw_accuracies(axes, pareto_front(own), "epsilon", mark, label)
+            draw_accuracies(axes, pareto_front(own), "epsilon", mark.look, label)
     draw_no_privacy(axes, frame)
 
 

@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from ...analysis.training.spec import parse_training
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import DASHED, PAPER_VALUE, Mark
+from ..drawing.marks import DASHED, PAPER_VALUE, TRUSTED_SERVER, VERMILION, Mark, mechanism_mark
+from ..drawing.marks import GREY as GREY_MARK
 from ..drawing.style import GREY, WIDTH
 
 # A training without privacy is a reference, whose line has no markers.
@@ -26,6 +26,23 @@ CROSS: Mapping[str, Any] = MappingProxyType({"markersize": 8, "markeredgewidth":
 NO_MEASURES: Mapping[str, str] = MappingProxyType({})
 # Heights of a row of panels among several, and of the legend and the caption around them, in inches.
 ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
+# Marks of the trainings' mechanisms that are not in the registry.
+_BASELINES: Mapping[str, Mark] = MappingProxyType(
+    {
+        "none": GREY_MARK,
+        "quantised": replace(GREY_MARK, marker="d"),
+        "dp-fedavg": TRUSTED_SERVER,
+        "sign-gaussian": VERMILION,
+        "dp-rec-training": mechanism_mark("dp-rec"),
+    }
+)
+
+
+def training_mark(mechanism: str) -> Mark:
+    """Return the mark of a mechanism of a training, by its name in the registry or among the baselines."""
+    return _BASELINES.get(mechanism) or mechanism_mark(mechanism)
+
+
 # Titles of the data sets, by their names.
 _TITLES = {
     "mnist": "MNIST",
@@ -127,10 +144,10 @@ def bars_in_words(frame: pd.DataFrame) -> str:
     return f"bars: standard errors over {counts} seeds{alone}"
 
 
-def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:
+def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, look: Mapping[str, Any], label: str) -> None:
     """Draw accuracies in per cent against a column, with their standard errors."""
     ordered = series.sort_values(column)
-    axes.errorbar(ordered[column], 100 * ordered["accuracy"], yerr=100 * accuracy_errors(ordered), **mark.look, capsize=2, label=label)
+    axes.errorbar(ordered[column], 100 * ordered["accuracy"], yerr=100 * accuracy_errors(ordered), **look, capsize=2, label=label)
 
 
 def draw_level(axes: Axes, runs: pd.DataFrame, mark: Mark, label: str) -> None:
@@ -154,14 +171,6 @@ def draw_reported(axes: Axes, places: ArrayLike, percents: ArrayLike, mark: Mark
 def reported_handle(source: str) -> Line2D:
     """Return the legend's entry of `draw_reported`."""
     return Line2D([], [], **PAPER_VALUE.points, **CROSS, label=source)
-
-
-def logarithmic(axes: Axes) -> None:
-    """Make the horizontal axis logarithmic, with labels at 1, 2 and 5."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def set_rates(axes: Axes, rates: pd.Series) -> None:

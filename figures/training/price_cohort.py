@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import series_marks
 from ..drawing.style import add_caption
-from .grids import NO_PRIVACY, accuracy_panels, add_legend, draw_accuracies, draw_reported, logarithmic, reported_handle
+from .grids import NO_PRIVACY, accuracy_panels, add_legend, draw_accuracies, draw_reported, reported_handle
 from .price_settings import (
     EPSILON,
     EPSILON_ON_DATA,
@@ -42,12 +42,12 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     rates = list(private.groupby("rate"))
     marks = series_marks(len(rates))
     for (rate, own), mark in zip(rates, marks, strict=True):
-        draw_accuracies(axes, own, "clients_per_round", mark, "no compression" if rate == 1 else f"compression rate {rate:.3g}")
-    draw_accuracies(axes, frame[frame["mechanism"] == "none"], "clients_per_round", NO_PRIVACY, "no privacy")
+        draw_accuracies(axes, own, "clients_per_round", mark.look, "no compression" if rate == 1 else f"compression rate {rate:.3g}")
+    draw_accuracies(axes, frame[frame["mechanism"] == "none"], "clients_per_round", NO_PRIVACY.look, "no privacy")
     for cohort, mark in ((FEW, marks[0]), (MANY, marks[-1])):
         draw_reported(axes, [cohort], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], mark)
     axes.set_xlabel("clients of a round")
-    logarithmic(axes)
+    axes.set_xscale("log")
     add_legend(figure, axes, 3, [reported_handle(LARGEST_NOISE_SOURCE)])
     add_caption(
         figure,

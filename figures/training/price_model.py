@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import DOTTED, series_marks
 from ..drawing.style import add_caption
-from .grids import accuracy_panels, add_legend, draw_accuracies, draw_level, logarithmic
+from .grids import accuracy_panels, add_legend, draw_accuracies, draw_level
 from .price_settings import (
     EPSILON,
     MOST_NOISE,
@@ -51,10 +51,10 @@ def draw_models(frame: pd.DataFrame) -> Figure:
     for dimension, mark in zip(models, series_marks(len(models)), strict=True):
         own = frame[frame["dimension"] == dimension]
         name = own["model"].iloc[0]
-        draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark, f"{name}, {dimension:,} parameters")
+        draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark.look, f"{name}, {dimension:,} parameters")
         draw_level(axes, own[own["mechanism"] == "none"], replace(mark, line=DOTTED), f"{name}, no privacy")
     axes.set(xlabel="kilobytes of a message")
-    logarithmic(axes)
+    axes.set_xscale("log")
     add_legend(figure, axes, 2)
     add_caption(
         figure,

@@ -47,10 +47,10 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
     for data, (axes,) in grid.items():
         own = sets[data]
         renewed = own[(own["mechanism"] == SKETCHED) | (own["mechanism"] == DENSE)]
-        draw_accuracies(axes, renewed, "rate", mechanism_mark(SKETCHED), "a new sketch each round")
+        draw_accuracies(axes, renewed, "rate", mechanism_mark(SKETCHED).look, "a new sketch each round")
         for threshold, mark in MARKS.items():
             series = own[(own["mechanism"] == "thresholded-sketch") & (own["threshold"] == threshold)]
-            draw_accuracies(axes, series, "rate", mark, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
+            draw_accuracies(axes, series, "rate", mark.look, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
         draw_no_privacy(axes, own)
         set_rates(axes, own["rate"])
         axes.set_title(panel_title(grid, data, f"z = {NOISE:g}"))

@@ -73,7 +73,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
             own = sets[data][sets[data]["clients_per_round"] == cohort]
             for name, mark in marks.items():
                 if len(series := own[own["series"] == name]):
-                    draw_accuracies(axes, series, "rate", mark, name)
+                    draw_accuracies(axes, series, "rate", mark.look, name)
                     draw_reported(axes, series["rate"], series.get("paper_percent", pd.Series(math.nan, index=series.index)), mark)
             draw_no_privacy(axes, own)
             set_rates(axes, sets[data]["rate"])

@@ -11,7 +11,7 @@ from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.directed_rounding import rounded_up
 from ...drawing.style import add_caption
-from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_reported, grid_tasks, logarithmic
+from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_reported, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DDG,
@@ -70,12 +70,12 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
             own, mark = method.of(frame).sort_values("round"), method.mark
             if own.empty:
                 continue
-            draw_accuracies(axes, own, column, mark, f"{method.label}{both_accounts(own)}")
+            draw_accuracies(axes, own, column, method.look, f"{method.label}{both_accounts(own)}")
             reported = reported_accuracy(method, EPSILON, own["data"].iloc[0])
             if reported is not None:
                 draw_reported(axes, own[column].iloc[[-1]], [reported], mark)
         axes.set(xlabel=label)
-        logarithmic(axes)
+        axes.set_xscale("log")
     add_legend(figure, grid[0], 2, [reported_source(PAPER.data)])
     add_caption(
         figure,
@@ -88,18 +88,19 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
 def both_accounts(runs: pd.DataFrame) -> str:
     """Return DP-REC's epsilon after the last round by the account that was not calibrated, in words; nothing for other methods.
 
-    The other account of the published clip ratio is the proven one, and the other way around.
+    The published account is for add-or-remove-one adjacency, the proven one for replace-one adjacency.
     """
     last = runs.iloc[-1]
     if last["mechanism"] != DP_REC:
         return ""
-    name, epsilon = ("proven", last["epsilon"]) if last["account"] == "published" else ("published", last["epsilon_published"])
-    return f" ({name}: {'infinite' if math.isinf(epsilon) else rounded_up(epsilon, 2)})"
+    name, column = ("proven", "epsilon_any_clients") if last["account"] == "published" else ("published", "epsilon_published")
+    epsilon = float(last[column])
+    return f" ({name}: {'infinite' if math.isinf(epsilon) else rounded_up(epsilon, 3)})"
 
 
 def round_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
-    """Return trainings of every method on the digits; quick runs have one repetition."""
-    return _tasks(seed, digits_ground(quick=quick), 1 if quick else 3)
+    """Return trainings of every method on the digits; quick runs have two repetitions."""
+    return _tasks(seed, digits_ground(quick=quick), 2 if quick else 3)
 
 
 def paper_round_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

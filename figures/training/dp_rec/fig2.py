@@ -32,7 +32,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against bits, a line for each account."""
     figure, (axes,) = accuracy_panels(1, 4.0)
     for method in (PUBLISHED, PROVEN):
-        draw_accuracies(axes, method.of(frame), "group_bits", method.mark, method.label)
+        draw_accuracies(axes, method.of(frame), "group_bits", method.look, method.label)
     draw_level(axes, DP_FEDAVG.of(frame), DP_FEDAVG.mark, "no compression: DP-FedAvg")
     if len(own := PAPERS_NOISE.of(frame)):
         draw_level(axes, own, PAPERS_NOISE.mark, PAPERS_NOISE.label)

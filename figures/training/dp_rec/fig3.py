@@ -32,9 +32,9 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against epsilon, a line for each method."""
     figure, (axes,) = accuracy_panels(1, 4.0)
     for method in (DP_FEDAVG, PUBLISHED, PROVEN):
-        draw_accuracies(axes, method.of(frame), "stated_epsilon", method.mark, method.label)
+        draw_accuracies(axes, method.of(frame), "stated_epsilon", method.look, method.label)
     if len(own := PAPERS_NOISE.of(frame)):
-        draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.mark, PAPERS_NOISE.label)
+        draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.look, PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
     for method in (DP_FEDAVG, PROVEN):
         stated = [(result.epsilon, result.accuracy[method.reported]) for result in PAPER.reported]
@@ -50,7 +50,7 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
 
 def budget_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each method and budget."""
-    return _tasks(seed, digits_ground(quick=quick), QUICK_EPSILONS if quick else FULL_EPSILONS, 1 if quick else 3)
+    return _tasks(seed, digits_ground(quick=quick), QUICK_EPSILONS if quick else FULL_EPSILONS, 2 if quick else 3)
 
 
 def paper_budget_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

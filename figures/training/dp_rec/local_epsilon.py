@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,18 @@ from ....design.relative_entropy.dp_rec import DpRecTraining
 from ....design.relative_entropy.shared_randomness import SEED_BITS
 from ...dp_rec.references import calibrated_clip_ratio
 from ...drawing.directed_rounding import rounded_up
-from ...drawing.marks import DOTTED, mechanism_mark
+from ...drawing.marks import mechanism_mark
 from ...drawing.style import add_caption
-from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_no_privacy, draw_reported, grid_tasks, logarithmic
+from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_no_privacy, draw_reported, grid_tasks
 from ..training_figure import training_figure
 from .settings import PAPER, Ground, digits_ground, femnist_ground, reported_source, setting_in_words
 
 PROVEN, PUBLISHED = "round_epsilon", "published_round_epsilon"
-# Lines: mechanism, name, the column of a message's epsilon, and the mark.
+# Lines: mechanism, name, the column of a message's epsilon, and the look.
 LINES = (
-    ("gaussian", "Gaussian noise", PROVEN, mechanism_mark("gaussian")),
-    ("dp-rec", "DP-REC, ε proven", PROVEN, mechanism_mark("dp-rec")),
-    ("dp-rec", "DP-REC, ε as published", PUBLISHED, replace(mechanism_mark("dp-rec"), marker="o", line=DOTTED)),
+    ("gaussian", "Gaussian noise", PROVEN, mechanism_mark("gaussian").look),
+    ("dp-rec", "DP-REC, ε proven", PROVEN, mechanism_mark("dp-rec").look),
+    ("dp-rec", "DP-REC, ε as published", PUBLISHED, mechanism_mark("dp-rec").published),
 )
 QUICK_EPSILONS, FULL_EPSILONS = [4.0, 8.0, 16.0], [2.0, 4.0, 8.0, 16.0]
 
@@ -58,16 +57,15 @@ def published_message_epsilon(clip_ratio: float, index_bits: int, delta: float) 
 def draw_messages(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the epsilon of one message."""
     figure, (axes,) = accuracy_panels(1, 3.8)
-    for name, label, column, mark in LINES:
+    for name, label, column, look in LINES:
         own = frame[frame["mechanism"] == name]
         if len(own):
-            draw_accuracies(axes, own, column, mark, label)
+            draw_accuracies(axes, own, column, look, label)
     draw_no_privacy(axes, frame)
     for epsilon, accuracies in paper_messages():
-        for accuracy, (name, *_, mark) in zip(accuracies, LINES, strict=False):
-            if name in set(frame["mechanism"]):
-                draw_reported(axes, [epsilon], [accuracy], mark)
-    logarithmic(axes)
+        for accuracy, name in zip(accuracies, ("gaussian", "dp-rec"), strict=True):
+            draw_reported(axes, [epsilon], [accuracy], mechanism_mark(name))
+    axes.set_xscale("log")
     axes.set_xlabel("ε of one message")
     add_legend(figure, axes, 3, [reported_source(PAPER.data)])
     delta = rounded_up(frame["delta"].max(), 2)
@@ -99,7 +97,7 @@ def message_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each method and epsilon of a message."""
     ground = digits_ground(quick=quick)
     changed = {"clients_per_round": 100} if quick else {}
-    return _tasks(seed, ground, QUICK_EPSILONS if quick else FULL_EPSILONS, 1 if quick else 3, **changed)
+    return _tasks(seed, ground, QUICK_EPSILONS if quick else FULL_EPSILONS, 2 if quick else 3, **changed)
 
 
 def paper_message_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

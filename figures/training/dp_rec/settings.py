@@ -90,6 +90,11 @@ class Method:
     label: str
     mark: Mark
 
+    @property
+    def look(self) -> Mapping[str, Any]:
+        """Keywords of matplotlib's lines; an account that is published but not proven has hollow marks."""
+        return self.mark.published if ("account", "published") in self.columns else self.mark.look
+
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of the method."""
         own = frame["mechanism"] == self.name
@@ -130,7 +135,7 @@ LEVELS = (
     ),
 )
 PROVEN = Method(DP_REC, (("account", "any-clients"),), "dp-rec", "DP-REC, ε proven", _CODE)
-PUBLISHED = Method(DP_REC, (("account", "published"),), "dp-rec", "DP-REC, ε as published", replace(_CODE, marker="o", line=DOTTED))
+PUBLISHED = Method(DP_REC, (("account", "published"),), "dp-rec", "DP-REC, ε as published", _CODE)
 METHODS = (
     NO_PRIVACY,
     EIGHT_BITS,

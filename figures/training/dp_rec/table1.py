@@ -21,7 +21,6 @@ from ..grids import (
     by_data,
     draw_reported,
     grid_tasks,
-    logarithmic,
     panel_rows,
     panel_title,
     reported_handle,
@@ -47,7 +46,7 @@ from .settings import (
 )
 
 EPSILONS = (3.0, 6.0)
-BYTES_IN_WORDS = "Marks: megabytes up, of all clients and rounds; the line to the right ends at those of both ways"
+BYTES_IN_WORDS = "Marks: megabytes up; their lines end at those both ways"
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +112,7 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
             own["megabytes_up"],
             100 * own["accuracy"],
             yerr=100 * accuracy_errors(own),
-            **method.mark.points,
+            **{**method.look, "linestyle": ""},
             markersize=7,
             capsize=2,
             label=method.label,
@@ -122,13 +121,13 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
         for up, both, accuracy in own[["megabytes_up", "megabytes", "accuracy"]].to_numpy(dtype=float).tolist():
             look: dict[str, Any] = {"color": method.mark.colour, "marker": "|", "markevery": [1], "markersize": 7}
             axes.plot([up, both], [100 * accuracy] * 2, linewidth=0.8, alpha=0.8, **look)
-    logarithmic(axes)
+    axes.set_xscale("log")
 
 
 def table_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each method, budget and step of the server."""
     # A quick run has only one budget, because accounts of secretly sampled sums take long.
-    return _tasks(seed, digits_ground(quick=quick), list(EPSILONS[-1:] if quick else EPSILONS), 1 if quick else 3)
+    return _tasks(seed, digits_ground(quick=quick), list(EPSILONS[-1:] if quick else EPSILONS), 2 if quick else 3)
 
 
 def paper_table_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -14,7 +14,7 @@ from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.marks import GREY, mechanism_mark
 from ...drawing.style import add_caption
-from ..grids import accuracy_errors, accuracy_panels, add_legend, best_of, draw_reported, grid_tasks, logarithmic
+from ..grids import accuracy_errors, accuracy_panels, add_legend, best_of, draw_reported, grid_tasks
 from ..training_figure import training_figure
 from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, reported_source, setting_in_words
 
@@ -63,7 +63,7 @@ def draw_compression(frame: pd.DataFrame) -> Figure:
         )
         draw_reported(axes, own["megabytes_up"], own["paper_femnist_percent"], mark)
     axes.set(xlabel="megabytes up, all clients and rounds")
-    logarithmic(axes)
+    axes.set_xscale("log")
     axes.margins(x=0.1)
     add_legend(figure, axes, 4, [reported_source(PAPER.data)])
     add_caption(
@@ -76,7 +76,7 @@ def draw_compression(frame: pd.DataFrame) -> Figure:
 
 def compression_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each way to send an update."""
-    return _tasks(seed, digits_ground(quick=quick), QUICK_RATIOS if quick else FULL_RATIOS, 3)
+    return _tasks(seed, digits_ground(quick=quick), QUICK_RATIOS if quick else FULL_RATIOS, 2 if quick else 3)
 
 
 def paper_compression_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

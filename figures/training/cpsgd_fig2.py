@@ -17,7 +17,7 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import DOTTED, TRUSTED_SERVER, mechanism_mark
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
-from .grids import accuracy_panels, add_legend, bars_in_words, draw_accuracies, draw_level, draw_no_privacy, grid_tasks
+from .grids import accuracy_panels, add_legend, draw_accuracies, draw_level, draw_no_privacy, grid_tasks
 from .training_figure import training_figure
 
 PAPER = training_settings("cpsgd", "infinite-mnist")
@@ -48,13 +48,13 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         axes.margins(x=0.12)
         axes.set(xticks=sorted(own["bits"].dropna().unique()), title=f"ε = {epsilon:g}")
         axes.xaxis.set_major_formatter("{x:g}")
-    add_legend(figure, grid[0], 2)
+    add_legend(figure, grid[0], frame, 2)
     first = frame.iloc[0]
     add_caption(
         figure,
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
-        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model; "
-        f"{bars_in_words(frame)}, bands as bars. No privacy: nothing is clipped, the better of two steps. The paper prints no accuracies.",
+        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. No "
+        "privacy: nothing is clipped, the better of two steps. The paper prints no accuracies.",
     )
     return figure
 

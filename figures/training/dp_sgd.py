@@ -24,7 +24,6 @@ from ..entry import FigureEntry
 from ..training_settings import settings_by_data, training_settings
 from .grids import (
     add_legend,
-    bars_in_words,
     by_data,
     data_title,
     draw_accuracies,
@@ -70,7 +69,7 @@ def draw_privacy(frame: pd.DataFrame) -> Figure:
             _draw_panel(axes, sets[data][sets[data]["sampling"] == sampling], local)
             axes.set(xlabel="ε of all rounds of a run", title=panel_title(grid, data, title))
             axes.set_xscale("log")
-    add_legend(figure, (row[0] for row in grid.values()), 3)
+    add_legend(figure, (row[0] for row in grid.values()), frame)
     return figure
 
 
@@ -96,7 +95,7 @@ def caption(frame: pd.DataFrame) -> str:
     # Epsilon is that of a single run, as in the paper, without the additional privacy cost of choosing the best run.
     delta = rounded_up(frame["delta"].max(), 2) if len(sets) == 1 else "1/(images + 1)"
     return (
-        f"{_setting_in_words(frame)}. Points: every setting of the grid; lines: Pareto fronts, {bars_in_words(frame)}. "
+        f"{_setting_in_words(frame)}. Points: every setting of the grid; lines: Pareto fronts. "
         f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}; trusted server: central trust model; others: local, on "
         "the right against those who do not see who takes part."
     )

@@ -17,11 +17,13 @@ from ...analysis.training.spec import parse_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import DASHED, PAPER_VALUE, TRUSTED_SERVER, VERMILION, Mark, mechanism_mark
 from ..drawing.marks import GREY as GREY_MARK
-from ..drawing.style import GREY, WIDTH
+from ..drawing.style import CAPTION_CHARACTERS, GREY, WIDTH
 
 # A training without privacy is a reference, whose line has no markers.
 NO_PRIVACY = Mark(GREY, "", DASHED)
 LEVEL_WIDTH, BAND_ALPHA = 1.0, 0.15
+# Width of a legend's handle with its spaces, in characters.
+HANDLE_CHARACTERS = 8
 CROSS: Mapping[str, Any] = MappingProxyType({"markersize": 8, "markeredgewidth": 1.6})
 NO_MEASURES: Mapping[str, str] = MappingProxyType({})
 # Heights of a row of panels among several, and of the legend and the caption around them, in inches.
@@ -133,15 +135,12 @@ def accuracy_errors(frame: pd.DataFrame) -> "pd.Series[float]":
 
 
 def bars_in_words(frame: pd.DataFrame) -> str:
-    """Return the meaning of the bars of `accuracy_errors`, in words."""
+    """Return the meaning of the errors of `accuracy_errors`, in words."""
     seeds = sorted(frame["repetitions"].astype(int).unique())
     sizes = frame["test_examples"].astype(int).unique()
-    tested = f"the {sizes[0]:,} test examples" if len(sizes) == 1 else "the test examples"
-    if seeds[-1] == 1:
-        return f"bars: standard errors of one seed, over {tested}"
-    alone = f", with one seed over {tested}" if seeds[0] == 1 else ""
-    counts = " or ".join(str(count) for count in seeds if count > 1)
-    return f"bars: standard errors over {counts} seeds{alone}"
+    alone = f"one seed, {sizes[0]:,} test examples" if len(sizes) == 1 else "one seed, all test examples"
+    several = [" or ".join(str(count) for count in seeds if count > 1) + " seeds"] if seeds[-1] > 1 else []
+    return f"standard error: {'; '.join([*several, *([alone] if seeds[0] == 1 else [])])}"
 
 
 def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, look: Mapping[str, Any], label: str) -> None:
@@ -181,16 +180,27 @@ def set_rates(axes: Axes, rates: pd.Series) -> None:
     axes.minorticks_off()
 
 
-def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4, more: Sequence[Line2D] = ()) -> None:
-    """Put the legend of one or several panels, and further entries, above a figure."""
+def add_legend(figure: Figure, axes: Axes | Iterable[Axes], frame: pd.DataFrame, columns: int = 3, more: Sequence[Line2D] = ()) -> None:
+    """Put the legend of one or several panels, with the meaning of bars and bands and further entries, above a figure."""
     panels = [axes] if isinstance(axes, Axes) else axes
     handles: dict[Any, Any] = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
-    handles |= {line.get_label(): line for line in more}
+    bar = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=9, label=bars_in_words(frame))
+    handles |= {line.get_label(): line for line in (*more, bar)}
     figure.legend(
         list(handles.values()),
         list(handles),
         loc="outside upper center",
-        ncols=min(columns, len(handles)),
+        ncols=_fitting_columns([str(name) for name in handles], columns),
         handlelength=3.0,
         columnspacing=1.5,
     )
+
+
+def _fitting_columns(names: Sequence[str], most: int) -> int:
+    """Return the largest number of columns of a legend that fits the page, at least 1."""
+    for columns in range(min(most, len(names)), 1, -1):
+        rows = math.ceil(len(names) / columns)
+        longest = [max(map(len, names[start : start + rows])) for start in range(0, len(names), rows)]
+        if sum(longest) + len(longest) * HANDLE_CHARACTERS <= CAPTION_CHARACTERS:
+            return columns
+    return 1

@@ -48,7 +48,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
         draw_reported(axes, [cohort], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], mark)
     axes.set_xlabel("clients of a round")
     axes.set_xscale("log")
-    add_legend(figure, axes, 3, [reported_handle(LARGEST_NOISE_SOURCE)])
+    add_legend(figure, axes, frame, 3, [reported_handle(LARGEST_NOISE_SOURCE)])
     add_caption(
         figure,
         f"{setting_in_words(frame)} {PAPER.value('bits')} bits. The paper: no compression with {FEW} clients, rate "

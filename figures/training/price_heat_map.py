@@ -22,7 +22,7 @@ from ...analysis.training.task import TrainingTask
 from ...arguments import check_integer, check_real
 from ..drawing.marks import PAPER_VALUE, VERMILION
 from ..drawing.style import WIDTH, add_caption, field_colours
-from .grids import CROSS, accuracy_errors, reported_handle
+from .grids import CROSS, accuracy_errors, bars_in_words, reported_handle
 from .price_settings import (
     EPSILON,
     MOST_NOISE,
@@ -175,6 +175,7 @@ def draw_map(frame: pd.DataFrame) -> Figure:
         handles.append(Line2D([], [], linestyle="", label="\N{MULTIPLICATION SIGN}: infeasible"))
     noise_in_words = "same z" if len(levels) > 1 else f"z = {MOST_NOISE:g}"
     handles.append(reported_handle(f"the paper's fewest, F-EMNIST, {noise_in_words}"))
+    handles.append(Line2D([], [], linestyle="", label=f"± {bars_in_words(pairs[~infeasible])}"))
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     free = frame[frame["mechanism"] == "none"]
     add_caption(figure, f"{setting_in_words(frame)} Without privacy {_percent(free.loc[free['accuracy'].idxmax()], ' ')} %.")
@@ -233,7 +234,7 @@ def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     model = "mlp-32" if quick else "mlp-60-60-60"
     common = digits_common(quick=quick, model=model, clients_per_round=100)
     bits, rates = (QUICK_BITS, QUICK_RATES) if quick else (FULL_BITS, FULL_RATES)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 3, {"epsilon": EPSILON}, bits=bits)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 2 if quick else 3, {"epsilon": EPSILON}, bits=bits)
 
 
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -55,10 +55,10 @@ def draw_models(frame: pd.DataFrame) -> Figure:
         draw_level(axes, own[own["mechanism"] == "none"], replace(mark, line=DOTTED), f"{name}, no privacy")
     axes.set(xlabel="kilobytes of a message")
     axes.set_xscale("log")
-    add_legend(figure, axes, 2)
+    add_legend(figure, axes, frame, 2)
     add_caption(
         figure,
-        f"{setting_in_words(frame)} {PAPER.value('bits')} bits a number; a line ends at the model without a sketch; bands as bars. The "
+        f"{setting_in_words(frame)} {PAPER.value('bits')} bits a number; a line ends at the model without a sketch. The "
         "paper prints no numbers.",
     )
     return figure

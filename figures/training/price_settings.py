@@ -16,7 +16,7 @@ from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.directed_rounding import rounded_up
 from ..training_settings import settings_by_data, training_settings
-from .grids import bars_in_words, by_data, data_title, grid_tasks
+from .grids import by_data, data_title, grid_tasks
 
 PAPER = training_settings("linear-compression", "femnist")
 ON_DATA = settings_by_data("linear-compression")
@@ -175,8 +175,8 @@ def settings_in_words(frame: pd.DataFrame) -> str:
         return setting_in_words(frame)
     titles = " and ".join(map(data_title, sets))
     return (
-        f"{titles}, one local epoch a round; {bars_in_words(frame)}; δ = 1/clients, {frame['adjacency'].iloc[0]} adjacency, secure-sum "
-        "trust model, clients secretly drawn. Noise of z times the norm that is clipped to; the table has ε and each set's settings."
+        f"{titles}, one local epoch a round; δ = 1/clients, {frame['adjacency'].iloc[0]} adjacency, secure-sum "
+        f"trust model, clients secretly drawn.{_noise_in_words(frame)}"
     )
 
 
@@ -191,14 +191,13 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     source = model if frame["dimension"].nunique() == 1 else data[:1].upper() + data[1:]
     cohort = f"{first['clients_per_round']:,} in each of " if frame["clients_per_round"].nunique() == 1 else ""
     budgets = frame["target_epsilon"].dropna().unique()
-    given = frame.get("paper_noise_multiplier", pd.Series(dtype=float)).notna()
+    given = frame.get("paper_noise_multiplier", pd.Series(math.nan, index=frame.index)).notna()
     budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 and not given.any() else ""
     # Assumptions of the guarantee.
     drawn = "all clients in turn" if first["sampling"] == "passes" else "clients secretly drawn"
-    noise = f" {_kept_by_noise(frame[given])}" if given.any() else ""
     return (
-        f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch; {bars_in_words(frame)}; {budget}"
-        f"δ = {rounded_up(first['delta'], 2)}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{noise}"
+        f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch; {budget}"
+        f"δ = {rounded_up(first['delta'], 2)}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{_noise_in_words(frame)}"
     )
 
 
@@ -208,9 +207,11 @@ def _epsilon_rounded_up(epsilon: float) -> str:
     return rounded_up(epsilon, 3) if epsilon < LARGEST_WRITTEN_OUT else f"{float(rounded_up(epsilon, 3)):.3g}"
 
 
-def _kept_by_noise(frame: pd.DataFrame) -> str:
-    """Return the largest epsilon for each of the paper's noise multipliers, rounded up."""
+def _noise_in_words(frame: pd.DataFrame) -> str:
+    """Return the largest epsilon for each of the paper's noise multipliers, rounded up; nothing for runs of a budget."""
+    if "paper_noise_multiplier" not in frame or frame["paper_noise_multiplier"].isna().all():
+        return ""
     kept = []
     for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
         kept.append(f"{_epsilon_rounded_up(epsilons.max())} (z = {multiplier:g})")
-    return f"Noise of z times the norm that is clipped to keeps ε of at most {', '.join(kept)}."
+    return f" Noise / clipped norm: z; ε of at most {', '.join(kept)}."

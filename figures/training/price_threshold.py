@@ -50,14 +50,12 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
         draw_accuracies(axes, renewed, "rate", mechanism_mark(SKETCHED).look, "a new sketch each round")
         for threshold, mark in MARKS.items():
             series = own[(own["mechanism"] == "thresholded-sketch") & (own["threshold"] == threshold)]
-            draw_accuracies(axes, series, "rate", mark.look, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
+            draw_accuracies(axes, series, "rate", mark.look, f"zeroed below {threshold:g} rms" if threshold else "one sketch, all kept")
         draw_no_privacy(axes, own)
         set_rates(axes, own["rate"])
         axes.set_title(panel_title(grid, data, f"z = {NOISE:g}"))
-    add_legend(figure, [axes for row in grid.values() for axes in row], 3)
-    add_caption(
-        figure, f"{settings_in_words(frame)} Zeroed: coordinates of the sum below so many root mean squares; the next sum gets them."
-    )
+    add_legend(figure, [axes for row in grid.values() for axes in row], frame)
+    add_caption(figure, settings_in_words(frame))
     return figure
 
 
@@ -77,7 +75,7 @@ def threshold_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each rate and threshold."""
     model = "mlp-32" if quick else "mlp-60-60-60"
     common = digits_common(quick=quick, model=model, clients_per_round=50 if quick else min(PAPER.value("cohort")))
-    return _tasks(seed, common, row_sizes(digits_dimension(model), RATES), PAPER.value("bits"), 1 if quick else 3)
+    return _tasks(seed, common, row_sizes(digits_dimension(model), RATES), PAPER.value("bits"), 2 if quick else 3)
 
 
 def paper_threshold_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -83,7 +83,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
         for axes, rate, cohort in ((grid["digits"][0], 1.0, FEW), (grid["digits"][-1], LARGEST_NOISE.rate, MANY)):
             draw_reported(axes, [rate], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], PAPER_VALUE)
     source = reported_handle(f"{LARGEST_NOISE_SOURCE}, {FEW} or {MANY:,} clients" if "digits" in grid else "the paper, same noise and data")
-    add_legend(figure, [axes for row in grid.values() for axes in row], 4, [source])
+    add_legend(figure, [axes for row in grid.values() for axes in row], frame, 3, [source])
     bits = " or ".join(str(bits) for bits in dict.fromkeys(ON_DATA.get(data, PAPER).value("bits") for data in sets))
     add_caption(figure, f"{settings_in_words(frame)} {bits} bits.")
     return figure
@@ -103,7 +103,7 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     model, cohorts = ("mlp-32", [50, 200]) if quick else ("mlp-60-60-60", PAPER.value("cohort"))
     epsilons, rates = ([3.0, 10.0], (4, 10, 40)) if quick else ([1.0, 3.0, 10.0], (2, 4, 10, 20, 50))
     common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 1 if quick else 3, {"epsilon": epsilons})
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 2 if quick else 3, {"epsilon": epsilons})
 
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

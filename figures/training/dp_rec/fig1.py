@@ -76,7 +76,7 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
                 draw_reported(axes, own[column].iloc[[-1]], [reported], mark)
         axes.set(xlabel=label)
         axes.set_xscale("log")
-    add_legend(figure, grid[0], 2, [reported_source(PAPER.data)])
+    add_legend(figure, grid[0], frame, 2, [reported_source(PAPER.data)])
     add_caption(
         figure,
         f"{setting_in_words(frame)}; ε = {EPSILON:g} at the end, {guarantees_in_words(frame)}. Down: the model, or what a DP-REC client "

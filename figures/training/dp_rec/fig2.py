@@ -39,10 +39,10 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     draw_no_privacy(axes, frame)
     axes.set(xlabel="bits of a group's index", xticks=sorted(frame["group_bits"].dropna().unique()), title=f"ε = {EPSILON:g}")
     axes.xaxis.set_major_formatter("{x:g}")
-    add_legend(figure, axes, 4)
+    add_legend(figure, axes, frame)
     add_caption(
         figure,
-        f"{setting_in_words(frame)}, bands as bars; {guarantees_in_words(frame)}. The paper prints no numbers.",
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. The paper prints no numbers.",
     )
     return figure
 

@@ -43,8 +43,8 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel="ε of all rounds")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    add_legend(figure, axes, 3, [reported_source(PAPER.data)])
-    add_caption(figure, f"{setting_in_words(frame)}, bands as bars; {guarantees_in_words(frame)}.")
+    add_legend(figure, axes, frame, 3, [reported_source(PAPER.data)])
+    add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}.")
     return figure
 
 

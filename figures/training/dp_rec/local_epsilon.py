@@ -67,7 +67,7 @@ def draw_messages(frame: pd.DataFrame) -> Figure:
             draw_reported(axes, [epsilon], [accuracy], mechanism_mark(name))
     axes.set_xscale("log")
     axes.set_xlabel("ε of one message")
-    add_legend(figure, axes, 3, [reported_source(PAPER.data)])
+    add_legend(figure, axes, frame, 3, [reported_source(PAPER.data)])
     delta = rounded_up(frame["delta"].max(), 2)
     add_caption(
         figure,

@@ -17,7 +17,7 @@ from ....analysis.training.summary import summarise_training
 from ...drawing.directed_rounding import rounded_up
 from ...drawing.marks import DASHED, DOTTED, GREY, SOLID, TRUSTED_SERVER, Mark, mechanism_mark
 from ...training_settings import ReportedResult, TrainingSettings, settings_by_data, training_settings
-from ..grids import bars_in_words, best_of, data_title, reported_handle
+from ..grids import best_of, data_title, reported_handle
 from ..price_settings import QUICK_ROUNDS_ON_DATA, digits_dimension
 
 PAPER = training_settings("dp-rec", "femnist")
@@ -317,7 +317,7 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     rounds = " or ".join(f"{number:,}" for number in sorted(frame["rounds"].unique()))
     return (
         f"{first['model']} on {data_title(first['data'])}, {first['clients']:,} clients, {dealt}, {first['clients_per_round']} "
-        f"secretly drawn in each of {rounds} rounds; {bars_in_words(frame)}"
+        f"secretly drawn in each of {rounds} rounds"
     )
 
 

@@ -17,7 +17,6 @@ from ...findings import Finding
 from ..grids import (
     accuracy_errors,
     add_legend,
-    bars_in_words,
     by_data,
     draw_reported,
     grid_tasks,
@@ -95,9 +94,9 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     # Not all methods run on all data, so the legend begins with the panel of the most methods.
     every = [axes for row in grid.values() for axes in row]
     source = reported_source(next(iter(sets))) if len(sets) == 1 else reported_handle("the paper, on the same data")
-    add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3, [source])
+    add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), drawn, 3, [source])
     # The table has the settings of several data sets.
-    setting = setting_in_words(drawn) if len(sets) == 1 else f"One local epoch a round; {bars_in_words(drawn)}"
+    setting = setting_in_words(drawn) if len(sets) == 1 else "One local epoch a round"
     add_caption(figure, f"{setting}; {guarantees_in_words(drawn)}. {BYTES_IN_WORDS}.")
     return figure
 

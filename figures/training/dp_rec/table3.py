@@ -65,7 +65,7 @@ def draw_compression(frame: pd.DataFrame) -> Figure:
     axes.set(xlabel="megabytes up, all clients and rounds")
     axes.set_xscale("log")
     axes.margins(x=0.1)
-    add_legend(figure, axes, 4, [reported_source(PAPER.data)])
+    add_legend(figure, axes, frame, 3, [reported_source(PAPER.data)])
     add_caption(
         figure,
         f"{setting_in_words(frame)}. {PAPER.value('bits_per_group')} bits a group, nothing is private; clip norm over deviation up to "

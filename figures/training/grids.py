@@ -23,8 +23,8 @@ from ..drawing.style import CAPTION_CHARACTERS, GREY, WIDTH
 NO_PRIVACY = Mark(GREY, "", DASHED)
 LEVEL_WIDTH, BAND_ALPHA = 1.0, 0.15
 # Width of a legend's handle with its spaces, in characters.
-HANDLE_CHARACTERS = 8
-CROSS: Mapping[str, Any] = MappingProxyType({"markersize": 8, "markeredgewidth": 1.6})
+HANDLE_CHARACTERS = 10
+CROSS: Mapping[str, Any] = MappingProxyType({"markersize": 8, "markeredgewidth": 1.6, "zorder": 5})
 NO_MEASURES: Mapping[str, str] = MappingProxyType({})
 # Heights of a row of panels among several, and of the legend and the caption around them, in inches.
 ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
@@ -138,9 +138,9 @@ def bars_in_words(frame: pd.DataFrame) -> str:
     """Return the meaning of the errors of `accuracy_errors`, in words."""
     seeds = sorted(frame["repetitions"].astype(int).unique())
     sizes = frame["test_examples"].astype(int).unique()
-    alone = f"one seed, {sizes[0]:,} test examples" if len(sizes) == 1 else "one seed, all test examples"
-    several = [" or ".join(str(count) for count in seeds if count > 1) + " seeds"] if seeds[-1] > 1 else []
-    return f"standard error: {'; '.join([*several, *([alone] if seeds[0] == 1 else [])])}"
+    alone = [f"{sizes[0]:,} test examples of one seed" if len(sizes) == 1 else "the test examples of one seed"] if seeds[0] == 1 else []
+    several = [f"{count} seeds" for count in seeds if count > 1]
+    return f"standard error: {' or '.join([*several, *alone])}"
 
 
 def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, look: Mapping[str, Any], label: str) -> None:

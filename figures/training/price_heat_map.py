@@ -192,9 +192,17 @@ def _draw_paper_pair(axes: Axes, pairs: pd.DataFrame, setting: CompressionSettin
     """Draw the paper's cross in the corner of the pair with the paper's bits and the nearest rate."""
     bits = sorted(pairs["bits"].astype(int).unique())
     if setting.bits in bits:
-        rates = np.array(sorted(pairs["rate"].unique()))
+        rates = pairs["dimension"].iloc[0] / np.array(_sizes(pairs))
         row = int(np.argmin(np.abs(np.log(rates / setting.rate))))
         axes.plot(bits.index(setting.bits) + 0.4, row + 0.3, **PAPER_VALUE.points, **CROSS)
+
+
+def _sizes(pairs: pd.DataFrame) -> list[int]:
+    """Return the sizes of messages in the rows of a map, from below.
+
+    Rates of whole rows differ a little from the requested rates, which are the same for all numbers of bits.
+    """
+    return sorted(pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).unique(), reverse=True)
 
 
 def _percent(run: "pd.Series[Any]", between: str = "\n") -> str:
@@ -205,8 +213,7 @@ def _percent(run: "pd.Series[Any]", between: str = "\n") -> str:
 
 def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> AxesImage:
     """Draw a map, whose colours span the accuracies of all maps."""
-    # Rates of whole rows differ a little from the requested rates, which are the same for all numbers of bits.
-    sizes = sorted(pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).unique(), reverse=True)
+    sizes = _sizes(pairs)
     bits = sorted(pairs["bits"].astype(int).unique())
     place = {size: number for number, size in enumerate(sizes)}
     rows = pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).map(place)

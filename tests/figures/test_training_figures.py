@@ -104,7 +104,7 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     entries = [text.get_text() for text in figure.legends[0].get_texts()]
     assert entries[0].startswith("fewest bits a parameter, ")
     crossed, reported = "\N{MULTIPLICATION SIGN}: infeasible", "the paper's fewest, F-EMNIST, z = 0.5"
-    assert entries[1:] == [crossed, reported, "± standard error: one seed, 355 test examples"]
+    assert entries[1:] == [crossed, reported, "± standard error: 355 test examples of one seed"]
     texts = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in axes.texts}
     feasible = table[table["accuracy"].notna() & (table["mechanism"] != "none")]
     # With few coordinates, a message has room for more noise than with many.

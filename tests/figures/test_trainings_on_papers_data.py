@@ -207,7 +207,7 @@ def test_linear_models_are_trained_on_both_data_in_a_row_of_panels_each(
     assert {axes.get_ylabel() for axes in figure.axes} == {"accuracy (%)", ""}
     for text in ("scatter-softmax on MNIST and CIFAR-10", "δ = 1/(images + 1)"):
         assert text in caption(figure)
-    assert "standard error: one seed, all test examples" in entries(figure)
+    assert "standard error: the test examples of one seed" in entries(figure)
 
 
 def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     assert axes.get_ylabel() == "recall at 5 (%)"
     assert sorted(percent for _, percent in crosses(axes)) == [18.4, 19.3]
     assert "1 secretly drawn in each of 1 rounds" in caption(figure)
-    assert "standard error: one seed, 1 test examples" in entries(figure)
+    assert "standard error: 1 test examples of one seed" in entries(figure)
     # All data sets have the same accuracies for their budgets.
     budgets = {name: [item.epsilon for item in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
     rows = [

@@ -37,9 +37,14 @@ LOCAL, SHUFFLED, SKETCH, HISTOGRAM = "local", "shuffled", "sketch", "histogram"
 ENOUGH_TOSSES = 4096
 # Tints of the trust models' colours that are light enough for black text: shares of the colour, over white.
 TINTS = {LOCAL: ("local", 0.55), SHUFFLED: ("shuffled", 0.4), SKETCH: ("secure-sum", 0.45), HISTOGRAM: ("secure-sum", 0.15)}
-COLOURS = {
-    kind: to_hex(tuple(1 - share * (1 - part) for part in to_rgb(TRUST_MARKS[trust].colour))) for kind, (trust, share) in TINTS.items()
-}
+
+
+def _tint(colour: str, share: float) -> str:
+    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+COLOURS = {kind: _tint(TRUST_MARKS[trust].colour, share) for kind, (trust, share) in TINTS.items()}
 KINDS = {LOCAL: "local messages", SHUFFLED: "shuffled messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
 LETTERS = {
     "frequency-randomised-response": "RR",

@@ -6,7 +6,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -129,8 +128,8 @@ def accuracy_errors(frame: pd.DataFrame) -> "pd.Series[float]":
 
     An accuracy p of n test examples has a standard error of at most sqrt(p (1 - p) / n).
     """
-    sampled = np.sqrt(frame["accuracy"] * (1 - frame["accuracy"]) / frame["test_examples"])
-    errors: pd.Series[float] = frame["standard_error"].fillna(sampled)
+    sampled = (frame["accuracy"] * (1 - frame["accuracy"]) / frame["test_examples"]) ** 0.5
+    errors: pd.Series[float] = frame["standard_error"].where(frame["standard_error"].notna(), sampled)
     return errors
 
 

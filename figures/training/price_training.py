@@ -81,7 +81,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
     if "digits" in grid:
         # The paper's results beside the digits have other data, noise and clients.
         for axes, rate, cohort in ((grid["digits"][0], 1.0, FEW), (grid["digits"][-1], LARGEST_NOISE.rate, MANY)):
-            draw_reported(axes, [rate], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], PAPER_VALUE)
+            draw_reported(axes, [rate or math.nan], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], PAPER_VALUE)
     source = reported_handle(f"{LARGEST_NOISE_SOURCE}, {FEW} or {MANY:,} clients" if "digits" in grid else "the paper, same noise and data")
     add_legend(figure, [axes for row in grid.values() for axes in row], frame, 3, [source])
     bits = " or ".join(str(bits) for bits in dict.fromkeys(ON_DATA.get(data, PAPER).value("bits") for data in sets))

@@ -1,5 +1,6 @@
 """Federated averaging by DP-REC: accuracy against epsilon."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
         draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.look, PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
     for method in (DP_FEDAVG, PROVEN):
-        stated = [(result.epsilon, result.accuracy[method.reported]) for result in PAPER.reported]
-        draw_reported(axes, *zip(*stated, strict=True), method.mark)
+        for result in PAPER.reported:
+            draw_reported(axes, [result.epsilon or math.nan], [result.accuracy[method.reported]], method.mark)
     ticks = sorted(frame["stated_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of all rounds")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

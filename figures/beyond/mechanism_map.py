@@ -221,7 +221,8 @@ def without_limit(best: pd.DataFrame) -> pd.DataFrame:
     enough = enough_bits(best).rename(columns={"bits_per_client": "enough_bits"})
     winners = best[np.isinf(best["most_bits"])].merge(enough, on=[*PANEL, "epsilon"])
     columns = ["mechanism", "equally_good", "bits_per_client", "enough_bits", "predicted_error", "ratio_to_central", "ratio_to_bound"]
-    return winners[[*PANEL, "epsilon", *columns, "zero_wins"]]
+    shown: pd.DataFrame = winners[[*PANEL, "epsilon", *columns, "zero_wins"]]
+    return shown
 
 
 def draw_map(best: pd.DataFrame) -> Figure:

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from ..beyond.sampled_coordinates import FLOAT_SKETCH
 from ..findings import Finding
 from .claims import FigureClaims
 
@@ -35,7 +36,7 @@ def _useful_bits(table: pd.DataFrame) -> "pd.Series[float]":
 
 def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
     """Return the errors of sketches in floats, over that of sending nothing."""
-    return table.loc[table["mechanism"] == "central-sketch", "worst_squared_error"]
+    return table.loc[table["series"] == FLOAT_SKETCH, "worst_squared_error"]
 
 
 def _enough_bits(table: pd.DataFrame, trust_model: str, data: str) -> "pd.Series[float]":
@@ -79,8 +80,8 @@ CLAIMS: Mapping[str, FigureClaims] = {
         paper=PAPER,
         answers=(
             Finding(
-                "Fewest bits of a releasable design",
-                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_client"].min()],
+                "Fewest bits of a coordinate of a releasable design",
+                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_coordinate"].min()],
             ),
         ),
     ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -266,7 +267,7 @@ def test_all_figures_are_there() -> None:
         assert entry.name == name
         assert len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) == 1 or name in TRAININGS
         assert entry.paper
-        assert LISTING[name].duration
+        assert 0 < LISTING[name].quick_seconds <= LISTING[name].seconds
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -323,7 +324,7 @@ def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     name, files = reproduced.name, reproduced.files
     output = files[0].parent
-    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in KINDS]
+    assert sorted(path.name for path in files) == sorted([*(f"{name}.{kind}" for kind in KINDS), "index.html"])
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
     table = pd.read_csv(output / f"{name}.csv", engine="python")
@@ -447,15 +448,16 @@ def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path:
     few = ("binomial-slack", "dprec-communication")
     monkeypatch.setattr(registry, "FIGURES", {name: registry.FIGURES[name] for name in few})
     steps: list[tuple[int, int, str]] = []
-    files = reproduce((), tmp_path, seed=7, on_step=lambda *step: steps.append(step))
-    assert sorted(path.name for path in files) == sorted(f"{name}.{kind}" for name in few for kind in KINDS)
+    files = reproduce(None, tmp_path, seed=7, on_step=lambda *step: steps.append(step))
+    assert sorted(path.name for path in files) == sorted(["index.html", *(f"{name}.{kind}" for name in few for kind in KINDS)])
     # Progress never falls, and ends at the total.
     done = [step[0] for step in steps]
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}
     assert steps[0][2].startswith("binomial-slack: ")
-    # Drawing a figure is a separate step after its tasks.
+    # The steps are seconds of the recorded work, in which drawing a figure is a separate step after its tasks.
     total = done[-1]
+    assert str(steps[0][1]) == f"{sum(ceil(LISTING[name].seconds) + 1 for name in few)} s of work"
     assert steps[-2:] == [(total - 1, total, "drawing dprec-communication"), (total, total, "drew dprec-communication")]
 
 

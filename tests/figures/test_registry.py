@@ -174,6 +174,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
         "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data != "vectors"],
+        "error-parts": lambda: [task for task in tasks if task.case == "local vectors"],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
@@ -203,7 +204,7 @@ GUARANTEES: dict[str, tuple[str, ...]] = {
     "dprec-mean": (CENTRAL, LOCAL),
     "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
     "price-needed-bits": ("replace-one adjacency",),
-    **dict.fromkeys(("price-layers", "price-sparse", "dprec-table3"), ()),
+    **dict.fromkeys(("price-layers", "price-sparse", "error-parts", "dprec-table3"), ()),
     "freq-codes": ("5 clients with one item each of 40", "Nothing here is private beyond the secure sum"),
 }
 # Columns in which every number is the height of a point.
@@ -257,7 +258,7 @@ def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "letters-gap"),
-        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "plan-pareto"),
+        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "error-parts", "plan-pareto"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),

@@ -23,6 +23,7 @@ from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.figures import registry
+from quietbits.figures.agreement.claims import NO_COLUMN
 from quietbits.figures.beyond.secure_sum_bits import sum_points
 from quietbits.figures.cpsgd.binomial_slack import SlackPoint
 from quietbits.figures.cpsgd.fig1 import NoisePoint
@@ -335,6 +336,8 @@ def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     assert table["version_numpy"].notna().all()
     assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.heading(table)}\n")
     assert (output / "results" / name / "results.parquet").is_file()
+    # Claims name columns of the figure's own table.
+    assert NO_COLUMN.lower() not in (output / "index.html").read_text(encoding="utf-8").lower()
 
 
 def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_page: Callable[..., None]) -> None:

@@ -451,7 +451,6 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         flips = random_words.uniforms(indices.shape) >= kept
         return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
 
-
     @property
     def _contrast(self) -> float:
         return math.tanh(self._draw_epsilon / 2)

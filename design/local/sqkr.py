@@ -28,7 +28,17 @@ from ..contracts.privacy import Privacy
 from ..deployment.client_program import ClientProgram, probability_word
 from ..deployment.clients.kashin import kashin_symbol
 from ..noise.random_words import WordsLike, word_source
-from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, ROUNDING, KashinFrame, TightFrame, kashin_blocks, largest_bias
+from ..transforms.kashin import (
+    FARTHEST,
+    INNER_BOX,
+    KASHIN_CONSTANT,
+    LARGEST_SEED,
+    ROUNDING,
+    KashinFrame,
+    TightFrame,
+    kashin_blocks,
+    largest_bias,
+)
 
 LARGEST_KERDOCK_DIMENSION = 1024
 # Number of steps in single precision, as few vectors need a third step.

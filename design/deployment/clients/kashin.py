@@ -33,8 +33,8 @@ def kashin_symbol(
 ) -> None:
     """Round the coefficients at public coordinates to signs, and replace the symbol of all signs with probability replacement / 2**64.
 
-    A coefficient within the level is up with a probability linear in it. A vector without coefficients within the level is scaled down. Shortest
-    coefficients up to the limit, which is the level up to rounding, need no step.
+    A coefficient within the level is up with a probability linear in it. A vector without coefficients within the level is scaled down.
+    Shortest coefficients up to the limit, which is the level up to rounding, need no step.
     """
     norm = norm_of(vector, dimension, 2)
     shrinkage = clip_norm / norm if norm > clip_norm else 1.0

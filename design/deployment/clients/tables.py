@@ -173,8 +173,8 @@ def letters_of_ball_by_rejection(
 ) -> None:
     """Round each coordinate of a vector of the L1 or L2 ball by itself until the vector is in the ball, and draw a letter of each row.
 
-    The order is 1 or 2. Privacy rests on the whole numbers: their sum, or the sum of their squares, is at most `largest`. The number of words
-    depends on the vector.
+    The order is 1 or 2. Privacy rests on the whole numbers: their sum, or the sum of their squares, is at most `largest`. The number of
+    words depends on the vector.
     """
     length = norm_of(vector, dimension, order)
     clipped = length if length > clip_norm else clip_norm

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from deployed_clients import RandomRows
 
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
@@ -23,7 +24,6 @@ from quietbits.design.local.unit_vectors.shared_normals import normal_quantiles
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.design.transforms.kashin import KashinFrame
 from quietbits.errors import InfeasibleError
 
 DIMENSION = 5
@@ -35,12 +35,6 @@ def table(norm: float, **options: str) -> VectorTableMechanism:
 
 def rejecting(norm: float) -> VectorTableMechanism:
     return VectorTableMechanism(generalised_randomised_response(3.0, 5), NormBall(DIMENSION, norm, 0.4), dithering="rejection")
-
-
-class RandomRows(SQKRMechanism):
-    """SQKR with random rows also in few dimensions."""
-
-    frame = property(lambda self: KashinFrame(self.ball.dimension, self.seed))
 
 
 MECHANISMS: dict[str, VectorMechanism] = {

@@ -8,6 +8,8 @@ import textwrap
 from contextlib import AbstractContextManager
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
@@ -27,6 +29,13 @@ TITLE_GAP = 0.06
 GREY = "#555555"
 # Colour map from white (probability zero) to dark, whose order survives printing in grey.
 PROBABILITY_COLOURS = "Blues"
+# Share of that map whose colours are light enough for black text.
+LIGHT_SHARE = 0.6
+
+
+def field_colours() -> LinearSegmentedColormap:
+    """Return a colour map for fields with black numbers, from white to a blue that is light enough for them."""
+    return LinearSegmentedColormap.from_list("light-blues", mpl.colormaps[PROBABILITY_COLOURS](np.linspace(0, LIGHT_SHARE, 64)))
 
 
 def print_style() -> AbstractContextManager[None]:

@@ -321,8 +321,8 @@ class VectorTableMechanism(VectorMechanism):
         ball, norm = self.ball, self.ball.norm
         if norm not in (1.0, 2.0, math.inf):
             raise InfeasibleError(f"norm must be 1, 2 or infinity for clients in other languages, got {norm:g}")
-        size = {"letters": len(self.table.alphabet), "shift": 64 - (self.table.total.bit_length() - 1)}
-        drawn = {**size, "cumulative": tuple(np.cumsum(self.table.weights, axis=1).ravel().tolist())}
+        size: dict[str, Any] = {"letters": len(self.table.alphabet), "shift": 64 - (self.table.total.bit_length() - 1)}
+        drawn: dict[str, Any] = {**size, "cumulative": tuple(np.cumsum(self.table.weights, axis=1).ravel().tolist())}
         bits, messages = self.table.bits_out, lambda fields, _: fields
         if not self._grid.centred:
             cube = {"dimension": ball.dimension, "clip_norm": float(ball.clip_norm), "steps": float(self._grid.steps), **drawn}

@@ -15,7 +15,7 @@ A figure selects marks by what its series are:
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -175,7 +175,7 @@ _SPARES = tuple(Mark(colour, marker, line) for colour in ("#AA4499", "#CC6677") 
 
 # The server of the central trust model sees everything, as the reference `TRUSTED_SERVER` does.
 TRUST_MARKS: Mapping[str, Mark] = MappingProxyType(
-    {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE, "central": replace(BLACK, marker="X")}
+    {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE, "central": Mark(BLACK.colour, "X", (0.0, (6.0, 1.0)))}
 )
 """Marks of trust models, by name."""
 

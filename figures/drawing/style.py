@@ -6,10 +6,14 @@ The colours stay distinct under the common kinds of colour blindness.
 import re
 import textwrap
 from contextlib import AbstractContextManager
+from functools import cache
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font, get_font_names
 from matplotlib.transforms import Bbox
+
+from .ticks import label_logarithms
 
 # Width of a page's text block, in inches, and the smallest type, in points.
 WIDTH = 7.0
@@ -28,11 +32,35 @@ GREY = "#555555"
 # Colour map from white (probability zero) to dark, whose order survives printing in grey.
 PROBABILITY_COLOURS = "Blues"
 
+# Matplotlib's own font, and families with other scripts, of which those that are installed are used for letters that it lacks.
+FAMILY = "DejaVu Sans"
+OTHER_FAMILIES = (
+    *("Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Noto Sans JP", "Noto Sans SC", "Noto Sans KR", "Source Han Sans"),
+    *("Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Yu Gothic", "Meiryo", "MS Gothic", "Microsoft YaHei", "Malgun Gothic"),
+    *("IPAGothic", "TakaoGothic", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Unifont"),
+    *("Noto Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Segoe UI Symbol", "Arial Unicode MS"),
+)
+
+
+@cache
+def font_families() -> list[str]:
+    """Return the families of figures' text, the first for most letters, the others for scripts that it lacks."""
+    installed = set(get_font_names())
+    return [FAMILY, *(family for family in OTHER_FAMILIES if family in installed)]
+
+
+@cache
+def letters() -> frozenset[int]:
+    """Return the code points of the letters that some family of `font_families` has."""
+    fonts = [get_font(findfont(FontProperties(family=[family]))) for family in font_families()]
+    return frozenset[int]().union(*(font.get_charmap() for font in fonts))
+
 
 def print_style() -> AbstractContextManager[None]:
     """Return the context in which figures are made and saved."""
     return mpl.rc_context(
         {
+            "font.family": font_families(),
             "font.size": SMALLEST_TYPE,
             "axes.labelsize": SMALLEST_TYPE,
             "axes.titlesize": 9,
@@ -94,7 +122,8 @@ def _write_caption(figure: Figure, lines: list[str]) -> None:
 
 
 def solve_layout(figure: Figure) -> None:
-    """Apply the figure's layout without drawing; a saved figure keeps its fixed layout."""
+    """Label logarithmic axes and apply the figure's layout without drawing; a saved figure keeps its fixed layout."""
+    label_logarithms(figure)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)

@@ -3,7 +3,6 @@
 import io
 import re
 from contextlib import AbstractContextManager
-from functools import cache
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.study.mean_estimation import Z95
 from ...shown import printable
 from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
+from ..drawing.style import font_families, letters
+from ..drawing.ticks import label_logarithms
 
 if TYPE_CHECKING:
     from ...analysis.study.mean_study import MeanStudy
@@ -95,6 +95,7 @@ def report_style() -> AbstractContextManager[None]:
     """Return the context in which the report's figures are made."""
     return mpl.rc_context(
         {
+            "font.family": font_families(),
             "font.size": 10,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -112,12 +113,12 @@ def report_style() -> AbstractContextManager[None]:
 
 def drawable(name: str) -> str:
     """Return a user's name for a figure, with control and missing characters escaped."""
-    return "".join(letter if ord(letter) in _letters() else letter.encode("unicode_escape").decode() for letter in printable(name))
+    return "".join(letter if ord(letter) in letters() else letter.encode("unicode_escape").decode() for letter in printable(name))
 
 
-@cache
-def _letters() -> frozenset[int]:
-    return frozenset(get_font(findfont(FontProperties())).get_charmap())
+def is_drawable(name: str) -> bool:
+    """Return whether a font of this machine has every letter of a name."""
+    return drawable(name) == name
 
 
 def _draw_bound(axes: Axes, study: "MeanStudy") -> None:
@@ -129,6 +130,7 @@ def _draw_bound(axes: Axes, study: "MeanStudy") -> None:
 
 def svg_text(figure: Figure, name: str) -> str:
     """Return the figure as an element without prolog or metadata, with unique identifiers."""
+    label_logarithms(figure)
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})

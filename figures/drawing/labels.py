@@ -43,6 +43,12 @@ class DirectLabel:
     text: str
     x: float
     y: float
+    bold: bool = False
+
+    @property
+    def weight(self) -> str:
+        """Weight of the font."""
+        return "bold" if self.bold else "normal"
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ def place_labels(figure: Figure, axes: Axes, labels: Sequence[DirectLabel]) -> l
 
 
 def _half_size(axes: Axes, label: DirectLabel) -> NDArray[np.float64]:
-    text = axes.text(0.0, 0.0, label.text)
+    text = axes.text(0.0, 0.0, label.text, fontweight=label.weight)
     size = np.asarray(text_box(text).size)
     text.remove()
     return size / 2
@@ -133,7 +139,7 @@ def _half_size(axes: Axes, label: DirectLabel) -> NDArray[np.float64]:
 def _write(axes: Axes, label: DirectLabel, place: _Place, scale: float) -> None:
     offset = (place.centre - place.point) / scale
     arrow = dict(LEADER_LINE) if place.far else None
-    style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "color": "black"}
+    style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "color": "black", "fontweight": label.weight}
     axes.annotate(label.text, (label.x, label.y), tuple(offset), arrowprops=arrow, **style)
 
 

@@ -6,8 +6,9 @@ the common kinds of colour blindness. Marks colour markers, lines and areas; tex
 A figure selects marks by what its series are:
 
 - mechanisms: `mechanism_mark`, by the name in the registry;
+- several designs of one mechanism beside other mechanisms: `variant`;
 - trust models: `TRUST_MARKS`;
-- settings of one mechanism, such as bits or rates: `series_marks`, an ordered scale from dark to light;
+- settings of one mechanism alone, such as bits or rates: `series_marks`, an ordered scale from dark to light;
 - references: `TRUSTED_SERVER`, `LOWER_BOUND`, `ANSWER_ZERO`, `PROVEN_ACCOUNT`, `PUBLISHED_ACCOUNT`, `PAPER_VALUE`; accounts of several
   mechanisms beside each other: `Mark.look` as proven, and `Mark.published`;
 - other series, such as decoders: the named colours, `BLUE` to `GREY`.
@@ -215,6 +216,24 @@ def mechanism_mark(name: str) -> Mark:
         return mark
     digest = hashlib.sha256(name.encode()).digest()
     return _SPARES[int.from_bytes(digest[:8], "big") % len(_SPARES)]
+
+
+def variant(mark: Mark, number: int) -> Mark:
+    """Return the mark of another design of a mechanism: its colour, with a marker and line that no mechanism of this colour has.
+
+    Number 0 is the mechanism's own mark.
+
+    Examples
+    --------
+    >>> [variant(mechanism_mark("mvu"), number).marker for number in range(3)]
+    ['o', 's', '^']
+    """
+    if number == 0:
+        return mark
+    taken = {other.marker for other in MECHANISM_MARKS.values() if other.colour == mark.colour}
+    free = [marker for marker in _LINES if marker not in taken]
+    marker = free[(number - 1) % len(free)]
+    return Mark(mark.colour, marker, _LINES[marker])
 
 
 def series_marks(count: int) -> tuple[Mark, ...]:

@@ -173,6 +173,8 @@ def _inside(points: NDArray[np.float64], low: NDArray[np.float64], high: NDArray
 
 def text_box(text: Text) -> Bbox:
     """Return the extent of a text in pixels, without the leader line of a label."""
+    # A label's position is computed with that of its leader line.
+    text.get_window_extent()
     return Text.get_window_extent(text)
 
 

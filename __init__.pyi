@@ -15,6 +15,7 @@ from .analysis.composition.spec import parse_composition as parse_composition
 from .analysis.deployed_clients.decode_messages import decode_messages as decode_messages
 from .analysis.deployed_clients.deploy import deploy as deploy
 from .analysis.deployed_clients.deploy import deploy_table as deploy_table
+from .analysis.deployed_clients.encode_data import encode_inputs as encode_inputs
 from .analysis.deployed_clients.encoder import process_encoder as process_encoder
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
@@ -170,6 +171,7 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import NotFiniteError as NotFiniteError
 from .errors import PlugInError as PlugInError
 from .errors import TableError as TableError
+from .figures.explorer.explorer_page import write_explorer as write_explorer
 from .figures.report.deployment_report import write_deployment_report as write_deployment_report
 from .figures.report.report import write_report as write_report
 from .solvers.accounting.renyi_curve import RenyiCurve as RenyiCurve

@@ -7,9 +7,9 @@ import typer
 
 from ..errors import InfeasibleError
 from ..extras import require
-from ..files import STANDARD_OUTPUT
+from ..files import STANDARD_OUTPUT, shown_path
 from ..shown import in_figures
-from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn
+from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn, working
 from .options import Dask, Json, Seed, Workers, complete_adjacency, example_option
 from .task import Categories, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
 
@@ -173,14 +173,25 @@ def _plan_grid(spec: Path, output: Path | None, workers: int, dask: str | None, 
         output,
         lambda on_step: plan_grid(tasks, output, workers=workers, dask=dask, on_step=on_step),
         lambda path, _: _print_grid(path),
-        beside=("results.parquet", "results.csv"),
+        beside=("results.parquet", "results.csv", "report.html"),
     )
 
 
 def _print_grid(path: Path) -> None:
+    import datetime as dt
+
     import pandas as pd
 
-    rows = pd.read_parquet(path, columns=["mechanism", "recommended"])
+    from ..analysis.plan_grid.leaderboard import board_rows
+    from ..figures.planner.leaderboard_page import write_leaderboard_page
+    from ..figures.report.results_page import PAGE_NAME
+
+    rows = pd.read_parquet(path)
+    page = path.with_name(PAGE_NAME)
+    page.unlink(missing_ok=True)
+    if rows["mechanism"].notna().any():
+        with working(f"drawing the page of {shown_path(path)}"):
+            write_leaderboard_page(board_rows(rows, dt.datetime.now(dt.UTC).date()), page)
     none = int(rows["mechanism"].isna().sum())
     chosen = rows.loc[rows["recommended"].eq(True), "mechanism"].value_counts()
     grid(
@@ -189,6 +200,7 @@ def _print_grid(path: Path) -> None:
             ("mechanisms that serve a task", f"{len(rows) - none:,}"),
             ("tasks that no mechanism serves", f"{none:,}"),
             ("recommended", ", ".join(f"{name} ({count})" for name, count in chosen.items()) or "none"),
+            *([("page", str(page))] if page.exists() else []),
             ("table", f"{path}, {path.with_suffix('.csv')}"),
         ),
     )
@@ -279,7 +291,7 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
 
     Notes state the guarantees, the mechanisms that the table leaves out, and the reasons of bounds.
     """
-    from ..analysis.planner.words import drop_outs_in_words, guarantees_in_words
+    from ..analysis.planner.words import bound_reasons_in_words, drop_outs_in_words, guarantees_in_words
 
     recommended = ["* Recommended."] if any(row.recommended for row in shown) else []
     others = any(row.on_frontier and not row.recommended for row in shown)
@@ -291,9 +303,7 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
     for kind, on_real_numbers in (("No shorter and no better than another mechanism", False), ("References on real numbers", True)):
         if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:
             yield f"{kind} (--all shows them): {', '.join(names)}."
-    for reason in dict.fromkeys(planned.bound_reason for planned in shown):
-        if reason is not None:
-            yield f"{reason[0].upper()}{reason[1:]}."
+    yield from bound_reasons_in_words(shown)
 
 
 def _cells(planned: "PlannedMechanism") -> tuple[str, ...]:

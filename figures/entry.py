@@ -38,7 +38,7 @@ class FigureEntry:
     Attributes
     ----------
     name : str
-        Name on the command line, of the files, and in `LISTING`, which holds the title and the running time.
+        Name on the command line, of the files, and in `LISTING`, which holds the title and the processor time.
     paper : str
         Paper that the figure reproduces or extends.
     experiment : str

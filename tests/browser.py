@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDE, NARROW = 1400, 400
-# Elements that end to the right of the window and do not lie in an element that scrolls by itself.
+# Elements that end to the right of the window and do not lie in an element that scrolls by itself, as pictures do in their boxes.
 BEYOND_THE_WINDOW = """() => [...document.querySelectorAll("body *")].filter(element => {
-    const box = element.getBoundingClientRect();
-    let around = element.parentElement;
-    while (around && getComputedStyle(around).overflowX === "visible") around = around.parentElement;
-    return box.width > 0 && box.right > innerWidth + 0.5 && !(around && around.getBoundingClientRect().right <= innerWidth + 0.5);
+    const fits = box => box.right <= innerWidth + 0.5, own = element.getBoundingClientRect();
+    if (own.width === 0 || fits(own)) return false;
+    for (let around = element.parentElement; around; around = around.parentElement)
+        if (getComputedStyle(around).overflowX !== "visible" && fits(around.getBoundingClientRect())) return false;
+    return true;
 }).map(element => element.outerHTML.slice(0, 100))"""
 
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def test_a_quiet_page_passes(browser: "Browser", tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text('<!DOCTYPE html><p>Quiet.<div style="overflow-x: auto"><p style="width: 900px">Wide.</div>')
+    wide = '<p style="width: 900px">Wide.<svg width="900"><path d="M 0 0 L 900 9"></svg>'
+    (tmp_path / "page.html").write_text(f'<!DOCTYPE html><p>Quiet.<div style="overflow-x: auto">{wide}</div>')
     with visit(browser, tmp_path / "page.html", width=NARROW) as opened:
         assert opened.page.evaluate("innerWidth") == NARROW
         assert opened.beyond_the_window() == []

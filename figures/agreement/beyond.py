@@ -1,9 +1,12 @@
 """Figures that no paper has: their findings, beside those of their titles."""
 
 from collections.abc import Mapping
+from functools import partial
 
+import numpy as np
 import pandas as pd
 
+from ..beyond.sampled_coordinates import FLOAT_SKETCH
 from ..findings import Finding
 from .claims import FigureClaims
 
@@ -33,7 +36,15 @@ def _useful_bits(table: pd.DataFrame) -> "pd.Series[float]":
 
 def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
     """Return the errors of sketches in floats, over that of sending nothing."""
-    return table.loc[table["mechanism"] == "central-sketch", "worst_squared_error"]
+    return table.loc[table["series"] == FLOAT_SKETCH, "worst_squared_error"]
+
+
+def _enough_bits(table: pd.DataFrame, trust_model: str, data: str) -> "pd.Series[float]":
+    """Return the fewest bits with at most 1.1 times the least error of a trust model, by epsilon."""
+    from ..beyond.mechanism_map import enough_bits
+
+    enough = enough_bits(table[(table["trust_model"] == trust_model) & (table["data"] == data)])
+    return enough["bits_per_client"]
 
 
 CLAIMS: Mapping[str, FigureClaims] = {
@@ -52,12 +63,25 @@ CLAIMS: Mapping[str, FigureClaims] = {
             Finding("Error of sketches in floats, where sending nothing has one at most", _sketches),
         ),
     ),
+    "mechanism-map": FigureClaims(
+        paper=PAPER,
+        answers=(
+            *(
+                Finding(f"Fewest bits within 10 % of the least {model} error, {data}", partial(_enough_bits, trust_model=model, data=data))
+                for model, data in (("local", "vectors"), ("secure-sum", "vectors"), ("local", "items"), ("secure-sum", "items"))
+            ),
+            Finding(
+                "Local error over a trusted server's without a limit of bits",
+                lambda table: table.loc[(table["trust_model"] == "local") & np.isinf(table["most_bits"]), "ratio_to_central"],
+            ),
+        ),
+    ),
     "plan-pareto": FigureClaims(
         paper=PAPER,
         answers=(
             Finding(
-                "Fewest bits of a releasable design",
-                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_client"].min()],
+                "Fewest bits of a coordinate of a releasable design",
+                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_coordinate"].min()],
             ),
         ),
     ),

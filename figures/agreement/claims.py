@@ -83,6 +83,16 @@ def at_least(column: str, number: float, name: str | None = None) -> Need:
     return Need(lacking)
 
 
+def several(column: str, number: int, name: str) -> Need:
+    """Return the need for a column with at least a given number of different values."""
+
+    def lacking(table: pd.DataFrame) -> str:
+        count = table[column].nunique() if column in table else 0
+        return "" if count >= number else f"at least {number} {name} (the table has {count})"
+
+    return Need(lacking)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PaperClaim:
     """A claim of a paper, with the numbers of a figure's table that agree with it or differ.
@@ -98,11 +108,13 @@ class PaperClaim:
     criterion : Criterion
         Condition that the numbers of all settings meet if the claim holds.
     reason : str
-        Reason why settings do not meet it, in a sentence.
+        Reason why settings do not meet it, in a sentence; empty if none is known.
     evidence : sequence of Finding
         Quantities of the table that show the reason.
     needs : sequence of Need
         Conditions on the table without which the claim is not judged.
+    compared : str
+        Sentence on what is compared in place of the paper's measure; empty if it is the same.
     """
 
     statement: str
@@ -112,6 +124,7 @@ class PaperClaim:
     reason: str = ""
     evidence: Sequence[Finding] = ()
     needs: Sequence[Need] = ()
+    compared: str = ""
 
     def judged(self, table: pd.DataFrame) -> "Judgement":
         """Return whether a table agrees with the claim."""
@@ -127,11 +140,12 @@ class PaperClaim:
         agreement = AGREES if held == numbers.size else PARTLY if held else DIFFERS
         settings = f"{self.criterion.words} in {held} of {numbers.size} settings" if numbers.size > 1 else self.criterion.words
         stated = settings if held or numbers.size > 1 else f"not {settings}"
-        return Judgement(self, agreement, f"{self.measure.text(table)}; {stated}.", "" if agreement == AGREES else self._why(table))
+        outcome = " ".join(filter(None, (f"{self.measure.text(table)}; {stated}.", self.compared)))
+        return Judgement(self, agreement, outcome, "" if agreement == AGREES else self._why(table))
 
     def _why(self, table: pd.DataFrame) -> str:
         shown = "; ".join(finding.text(table) for finding in self.evidence)
-        return " ".join(filter(None, (self.reason, f"{shown}." if shown else "")))
+        return " ".join(filter(None, (self.reason or "No reason is known.", f"{shown}." if shown else "")))
 
 
 @dataclass(frozen=True)

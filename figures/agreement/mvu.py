@@ -46,14 +46,14 @@ def _largest_letters(entries: pd.DataFrame) -> Sequence[float]:
 
 def _over(frame: pd.DataFrame, upper: str, lower: Sequence[str]) -> "pd.Series[float]":
     """Return a mechanism's variances over the least of others, at equal epsilon and value."""
-    least = frame[frame["mechanism"].isin(lower)].groupby(["epsilon", "value"], as_index=False)["exact_variance"].min()
+    least = frame[frame["mechanism"].isin(lower)].groupby(["epsilon", "value"])["exact_variance"].min().reset_index()
     return ratios(frame[frame["mechanism"] == upper], least, ("epsilon", "value"), "exact_variance")
 
 
 def _averages_over(frame: pd.DataFrame) -> "pd.Series[float]":
     """Return the average variance of MVU(3) over the least of other messages, by epsilon."""
     averages = grid_averages(frame)
-    least = averages[averages["mechanism"].isin(MESSAGES)].groupby("epsilon", as_index=False)["mean_variance"].min()
+    least = averages[averages["mechanism"].isin(MESSAGES)].groupby("epsilon")["mean_variance"].min().reset_index()
     return ratios(averages[averages["mechanism"] == "MVU(3)"], least, ("epsilon",), "mean_variance")
 
 

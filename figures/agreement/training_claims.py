@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ...shown import in_figures, listed
-from .claims import Need
+from ..findings import Finding
+from ..training.grids import data_title
+from .claims import NOT_COMPARABLE, Need, PaperClaim, within
 
 POINTS = 100
 
@@ -55,3 +57,47 @@ def within_budget(frame: pd.DataFrame, upper: Mapping[str, Any], lower: Mapping[
             if not np.isnan(other):
                 numbers.append(POINTS * (better - other))
     return numbers
+
+
+def on_papers_data(names: Sequence[str]) -> Need:
+    """Return the need for one of a paper's data sets, of which the embedded digits are none."""
+
+    def lacking(table: pd.DataFrame) -> str:
+        return (
+            ""
+            if table["data"].isin(list(names)).any()
+            else f"the paper's data, given by --data ({listed([data_title(name) for name in names])})"
+        )
+
+    return Need(lacking, NOT_COMPARABLE)
+
+
+def papers_accuracies(source: str, column: str, tolerance: float, data: Sequence[str]) -> PaperClaim:
+    """Return the claim that the paper's printed accuracies are those of its runs, in per cent."""
+
+    def distances(table: pd.DataFrame) -> "pd.Series[float]":
+        own = table[table["data"].isin(list(data))]
+        distance: pd.Series[float] = POINTS * own["accuracy"] - own[column].astype(float)
+        return distance
+
+    return PaperClaim(
+        statement="The runs reach the printed accuracies.",
+        source=source,
+        measure=Finding("Points of accuracy above the printed ones", distances),
+        criterion=within(-tolerance, tolerance),
+        reason="Settings that the paper leaves open were chosen here.",
+        needs=(on_papers_data(data), trained(1000, 1)),
+    )
+
+
+def differences(frame: pd.DataFrame, upper: Mapping[str, Any], lower: Mapping[str, Any], by: Sequence[str]) -> "pd.Series[float]":
+    """Return by how many points accuracies of selected rows exceed others' with the same `by`.
+
+    Missing values of `by` are equal.
+    """
+    first, second = (chosen(frame, wanted) for wanted in (upper, lower))
+    columns = [name for name in by if name in frame]
+    best = second.groupby(columns, dropna=False, as_index=False)["accuracy"].max()
+    pairs = first.groupby(columns, dropna=False, as_index=False)["accuracy"].max().merge(best, on=columns, suffixes=("", "_of_lower"))
+    difference: pd.Series[float] = POINTS * (pairs["accuracy"] - pairs["accuracy_of_lower"])
+    return difference

@@ -23,7 +23,7 @@ PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
 QUICK_BITS, FULL_BITS = (16, 18, 20), (17, 18, 20, 22)
 # Shares of the paper's number of clients of a step, and of its number of steps.
-QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 20, 25
+QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 8, 25
 MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
 # Numbers of bits of MNIST's larger model, and of a corner of its grid, whose few clients need more bits.
 PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)

@@ -125,7 +125,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
     common: dict[str, Any] = {
         "clients": DIGITS,
         "clients_per_round": PAPER.value("batch"),
-        "rounds": 60 if quick else min(PAPER.value("iterations")),
+        "rounds": 40 if quick else min(PAPER.value("iterations")),
         "model": model,
         "server": "momentum",
         "momentum": PAPER.value("momentum"),
@@ -138,7 +138,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         table_epsilons=[0.5, 1, 2, 5] if quick else PAPER.value("mvu_epsilon"),
         table_bits=[1] if quick else list(MVU_BITS),
         clips=[1.0] if quick else [0.5, 1.0, 2.0],
-        steps=[0.1, 0.3, 1.0] if quick else [0.03, 0.1, 0.3, 1.0],
+        steps=[0.3] if quick else [0.03, 0.1, 0.3, 1.0],
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
     # Accuracies with one bit per coordinate vary by chance, unlike accuracies with a trusted server's noise.

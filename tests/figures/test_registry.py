@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -176,6 +177,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "letters-gap": lambda: [replace(task, bits_in=2) for task in tasks if task.epsilon == 3.0],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
+        "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data != "vectors"],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
@@ -200,7 +202,7 @@ GUARANTEES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits", "sampled-coordinates"), (CENTRAL,)),
     **dict.fromkeys(("price-rate", "price-bits", "price-dimension", "price-rounds", "price-rows"), (SKETCHED,)),
     **dict.fromkeys(FREQUENCIES, ("secure-sum trust model", "local trust model", "replace-one adjacency")),
-    "plan-pareto": ("replace-one adjacency",),
+    **dict.fromkeys(("mechanism-map", "plan-pareto"), ("replace-one adjacency",)),
     "dprec-mean": (CENTRAL, LOCAL),
     "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
     "price-needed-bits": ("replace-one adjacency",),
@@ -258,7 +260,7 @@ def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "letters-gap"),
-        *("secure-sum-bits", "sampled-coordinates", "plan-pareto"),
+        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "plan-pareto"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),
@@ -270,7 +272,7 @@ def test_all_figures_are_there() -> None:
         assert entry.name == name
         assert len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) == 1 or name in TRAININGS
         assert entry.paper
-        assert LISTING[name].duration
+        assert 0 < LISTING[name].quick_seconds <= LISTING[name].seconds
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -327,7 +329,7 @@ def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     name, files = reproduced.name, reproduced.files
     output = files[0].parent
-    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in KINDS]
+    assert sorted(path.name for path in files) == sorted([*(f"{name}.{kind}" for kind in KINDS), "index.html"])
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
     table = pd.read_csv(output / f"{name}.csv", engine="python")
@@ -492,15 +494,16 @@ def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path:
     few = ("binomial-slack", "dprec-communication")
     monkeypatch.setattr(registry, "FIGURES", {name: registry.FIGURES[name] for name in few})
     steps: list[tuple[int, int, str]] = []
-    files = reproduce((), tmp_path, seed=7, on_step=lambda *step: steps.append(step))
-    assert sorted(path.name for path in files) == sorted(f"{name}.{kind}" for name in few for kind in KINDS)
+    files = reproduce(None, tmp_path, seed=7, on_step=lambda *step: steps.append(step))
+    assert sorted(path.name for path in files) == sorted(["index.html", *(f"{name}.{kind}" for name in few for kind in KINDS)])
     # Progress never falls, and ends at the total.
     done = [step[0] for step in steps]
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}
     assert steps[0][2].startswith("binomial-slack: ")
-    # Drawing a figure is a separate step after its tasks.
+    # The steps are seconds of the recorded work, in which drawing a figure is a separate step after its tasks.
     total = done[-1]
+    assert str(steps[0][1]) == f"{sum(ceil(LISTING[name].seconds) + 1 for name in few)} s of work"
     assert steps[-2:] == [(total - 1, total, "drawing dprec-communication"), (total, total, "drew dprec-communication")]
 
 

@@ -204,7 +204,7 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
         return [replace(task, mechanism=with_few_inputs(task.mechanism)) for task in short]
 
     only(monkeypatch, replace(entry, on_data=small))
-    reproduce((), tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
+    reproduce(None, tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
     table = pd.read_csv(tmp_path / "figures" / "mvu-fig4.csv", engine="python")
     assert table.groupby("sampling")["mechanism"].unique().map(set).to_dict() == {
         key: {"none", "dp-fedavg", "gaussian", "sign-gaussian", "mvu"} for key in ("passes", "fixed")
@@ -237,7 +237,7 @@ def test_infinite_images_are_a_users_deformed(mnist: Path, tmp_path: Path, monke
         return [replace(task, training=replace(task.training, **changed)) for task in kept]
 
     only(monkeypatch, replace(entry, on_data=small))
-    reproduce((), tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
+    reproduce(None, tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
     table = pd.read_csv(tmp_path / "figures" / "cpsgd-fig2.csv", engine="python")
     assert table["mechanism"].tolist() == ["none", "none", "dp-fedavg", "cpsgd", "cpsgd"]
     assert table["accuracy"].between(0, 1).all()

@@ -67,6 +67,8 @@ WRITES = {
     "quietbits audit": [],
     "quietbits reproduce": [
         *(f"reproduced/binomial-slack.{kind}" for kind in ("csv", "md", "pdf", "png", "svg")),
+        "reproduced/index.html",
+        "reproduced/results/binomial-slack/figure.json",
         "reproduced/results/binomial-slack/results.parquet",
     ],
 }

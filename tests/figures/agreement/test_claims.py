@@ -91,5 +91,19 @@ def test_a_figure_agrees_only_if_all_its_claims_do() -> None:
     assert overall([]) == BEYOND
 
 
-def test_claims_are_those_of_listed_figures() -> None:
-    assert set(FIGURE_CLAIMS) <= set(LISTING)
+def test_every_figure_has_claims_or_is_beyond_the_papers() -> None:
+    assert set(FIGURE_CLAIMS) == set(LISTING)
+    for name, figure in FIGURE_CLAIMS.items():
+        assert (figure.paper == "beyond the papers") == (not figure.claims), name
+        assert bool(figure.claims) == bool(figure.place), name
+        for paper_claim in figure.claims:
+            assert paper_claim.statement.endswith("."), name
+            assert paper_claim.source, name
+
+
+def test_an_empty_table_is_judged_of_no_claim() -> None:
+    """Every claim states what it needs, or has no setting: an empty table never agrees."""
+    for name, figure in FIGURE_CLAIMS.items():
+        for paper_claim in figure.claims:
+            for need in paper_claim.needs:
+                assert need.lacking(pd.DataFrame({"data": []})), (name, paper_claim.statement)

@@ -68,7 +68,7 @@ def summarised(frame: pd.DataFrame) -> pd.DataFrame:
     counts = {name: frame[name].nunique() for name in texts if 1 < frame[name].nunique() <= MOST_GROUPS}
     series = max(counts, key=lambda name: counts[name], default=None)
     numbers = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name])]
-    groups = [("all rows", frame)] if series is None else frame.groupby(series, sort=False)
+    groups: Any = [("all rows", frame)] if series is None else frame.groupby(str(series), sort=False)
     rows = [{"rows" if series is None else series: name} | {number: _range(group[number]) for number in numbers} for name, group in groups]
     return pd.DataFrame(rows)
 

@@ -93,7 +93,7 @@ class _Drawn:
             and (high <= self.area.max).all()
             and not _inside(self.solid, low, high)
             and not any((low < box.max).all() and (high > box.min).all() for box in self.boxes)
-            and not any(_inside(place.leader, box.min, box.max) for box in self.boxes)
+            and not any(_inside(place.leader, np.asarray(box.min), np.asarray(box.max)) for box in self.boxes)
             and (crossing or not place.far or not self._crossed(place))
         )
 

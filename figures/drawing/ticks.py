@@ -80,7 +80,8 @@ class LogarithmicTicks(Locator):
 
     def __call__(self) -> Any:
         """Return the ticks of the axis' view."""
-        return self.tick_values(*self.axis.get_view_interval())
+        axis: Any = self.axis
+        return self.tick_values(*axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the ticks between two ends."""
@@ -90,9 +91,9 @@ class LogarithmicTicks(Locator):
         return np.array(logarithmic_ticks(low, high, self._most()))
 
     def _most(self) -> int:
-        axes: Any = self.axis.axes
-        width, height = axes.bbox.size / axes.get_figure(root=True).dpi
-        horizontal = self.axis.axis_name == "x"
+        axis: Any = self.axis
+        width, height = axis.axes.bbox.size / axis.axes.get_figure(root=True).dpi
+        horizontal = axis.axis_name == "x"
         return max(LEAST_LABELS, int(width / LABEL_WIDTH if horizontal else height / LABEL_HEIGHT))
 
 

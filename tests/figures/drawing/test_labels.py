@@ -13,7 +13,7 @@ def test_labels_of_close_points_stand_apart_with_leader_lines() -> None:
     with print_style():
         figure = Figure(figsize=(7.0, 4.0), layout="constrained")
         axes = figure.subplots()
-        places = np.linspace(0.49, 0.51, 6)
+        places = np.linspace(0.485, 0.515, 6)
         axes.plot(places, places, marker="o")
         axes.set(xlim=(0, 1), ylim=(0, 1))
         labels = [DirectLabel(f"a mechanism number {number}", place, place, bold=number == 2) for number, place in enumerate(places)]

@@ -40,14 +40,12 @@ class FigureFacts:
     def metadata(self, kind: str) -> dict[str, Any]:
         """Return the metadata of a file of a kind in `METADATA`, by the keys of its format."""
         keywords = "; ".join((PROGRAM, *self.keywords))
-        return (
-            METADATA[kind]
-            | {
-                "svg": {"Title": self.title, "Description": self.description, "Keywords": [PROGRAM, *self.keywords], "Creator": PROGRAM},
-                "pdf": {"Title": self.title, "Subject": self.description, "Keywords": keywords, "Creator": PROGRAM},
-                "png": {"Title": self.title, "Description": self.description, "Comment": keywords, "Software": PROGRAM},
-            }[kind]
-        )
+        facts: dict[str, dict[str, Any]] = {
+            "svg": {"Title": self.title, "Description": self.description, "Keywords": [PROGRAM, *self.keywords], "Creator": PROGRAM},
+            "pdf": {"Title": self.title, "Subject": self.description, "Keywords": keywords, "Creator": PROGRAM},
+            "png": {"Title": self.title, "Description": self.description, "Comment": keywords, "Software": PROGRAM},
+        }
+        return {**METADATA[kind], **facts[kind]}
 
 
 def _keywords(frame: pd.DataFrame) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from functools import cache
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font, get_font_names
 from matplotlib.transforms import Bbox
@@ -31,6 +33,8 @@ TITLE_GAP = 0.06
 GREY = "#555555"
 # Colour map from white (probability zero) to dark, whose order survives printing in grey.
 PROBABILITY_COLOURS = "Blues"
+# Share of that map whose colours are light enough for black text.
+LIGHT_SHARE = 0.6
 
 # Matplotlib's own font, and families with other scripts, of which those that are installed are used for letters that it lacks.
 FAMILY = "DejaVu Sans"
@@ -40,6 +44,11 @@ OTHER_FAMILIES = (
     *("IPAGothic", "TakaoGothic", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Unifont"),
     *("Noto Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Segoe UI Symbol", "Arial Unicode MS"),
 )
+
+
+def field_colours() -> LinearSegmentedColormap:
+    """Return a colour map for fields with black numbers, from white to a blue that is light enough for them."""
+    return LinearSegmentedColormap.from_list("light-blues", mpl.colormaps[PROBABILITY_COLOURS](np.linspace(0, LIGHT_SHARE, 64)))
 
 
 @cache

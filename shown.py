@@ -134,7 +134,7 @@ def gap_up(gap: float) -> str:
     if gap >= 1:
         return "infinitely many times"
     factor = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(1 / (1 - gap) * (1 + ROUNDING))
-    return f"{factor.normalize():f} times"
+    return f"{factor.normalize():,f} times"
 
 
 def percent_number_up(share: float) -> float:

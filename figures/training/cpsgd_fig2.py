@@ -67,7 +67,7 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
     cohort = PAPER.value("clients_per_round") // (QUICK_COHORTS if quick else 1)
     rounds = QUICK_ROUNDS if quick else PAPER.value("rounds") // FULL_SHARE
     setting = {"clients": cohort * rounds, "clients_per_round": cohort, "rounds": rounds, "model": MODEL}
-    return _grid(seed, setting, QUICK_BITS if quick else FULL_BITS)
+    return _grid(seed, setting, QUICK_BITS if quick else FULL_BITS, 1 if quick else 2)
 
 
 def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
@@ -83,7 +83,7 @@ def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingT
     return _grid(seed, setting | {name: PAPER.value(name) for name in ("clients", "clients_per_round", "rounds")}, PAPER_BITS)
 
 
-def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[TrainingTask]:
+def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int], repetitions: int = 1) -> list[TrainingTask]:
     common = setting | {
         "samples": 1,
         "sampling": "passes",
@@ -104,6 +104,7 @@ def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[Train
             {"name": "dp-fedavg", "epsilon": epsilons},
             {"name": "cpsgd", "epsilon": epsilons, "bits": list(bits), "rotated": [True, False]},
         ],
+        repetitions,
     )
 
 

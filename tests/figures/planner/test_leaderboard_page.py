@@ -12,7 +12,7 @@ from quietbits.analysis.plan_grid.leaderboard import PROVEN_BOUND, TRUSTED_SERVE
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.planner import leaderboard_page
 from quietbits.figures.planner.leaderboard_figure import draw_tasks, draw_trust_models
-from quietbits.figures.planner.leaderboard_page import FIRST_ROWS, leaderboard_parts, rows_table, write_leaderboard_page
+from quietbits.figures.planner.leaderboard_page import FIRST_ROWS, leaderboard_parts, rows_table, standings_table, write_leaderboard_page
 from quietbits.tests.browser import NARROW, WIDE, visit
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def test_guarantees_are_rounded_up(board: pd.DataFrame) -> None:
 
 
 def test_names_of_other_packages_are_text(board: pd.DataFrame) -> None:
-    parts = leaderboard_parts(board.assign(provider="<b>&co"))
-    assert "<b>&co" not in parts.rows + parts.standings
-    assert "&lt;b&gt;&amp;co" in parts.rows
+    rows = judged(board.assign(provider="<b>&co"))
+    for table in (rows_table(rows, lambda _: None).html(), standings_table(rows, lambda _: None).html()):
+        assert "<b>&co" not in table
+        assert "&lt;b&gt;&amp;co" in table
 
 
 def test_a_long_board_shows_its_first_tasks(board: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

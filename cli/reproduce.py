@@ -47,7 +47,7 @@ def reproduce_command(
         typer.Argument(metavar="[FIGURE]...", help="Names of figures, or --all.", autocompletion=completed_by(_figure_names)),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Make all figures; with --data, all that can run on what there is.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in one to three.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, in the times listed below.")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Run the tasks of a figure's grid with this value, such as epsilon=4; repeatable."),

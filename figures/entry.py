@@ -44,8 +44,7 @@ class FigureEntry:
     experiment : str
         Value of the column ``experiment`` in the table.
     tasks : callable
-        Function that returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, or for trainings
-        one to three minutes.
+        Function that returns the tasks from a root seed and a flag for fewer and smaller tasks.
     draw : callable
         Function that draws the table, called inside `print_style`.
     table : callable

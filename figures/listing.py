@@ -84,8 +84,14 @@ _LISTED = {
     "mechanism-map": ListedFigure(
         "beyond.mechanism_map",
         "The best mechanism by bits and ε in each trust model",
-        seconds=960,
+        seconds=410,
         quick_seconds=34,
+    ),
+    "error-parts": ListedFigure(
+        "beyond.error_parts",
+        "Errors by cause in typical settings",
+        seconds=24,
+        quick_seconds=6,
     ),
     "plan-pareto": ListedFigure(
         "planner.pareto",

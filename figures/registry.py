@@ -78,7 +78,7 @@ def reproduce(
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in half a minute on two cores, or trainings in one to three minutes.
+        Whether to make each figure smaller, in the recorded times of `LISTING`.
     data : Path or None
         Folder with the data of the papers, in the layout of `found_data`. The trainings are then those of the papers, on all data sets of
         the figure that the folder holds. Figures without `FigureEntry.on_data` refuse it.

@@ -23,6 +23,7 @@ from ...errors import InfeasibleError
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..contracts.accounts import pure_privacy
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import ScalarMechanism, VectorMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
@@ -117,6 +118,10 @@ class CLDPMechanism(ScalarMechanism):
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return the exact variance of each value, ``half_width**2 (1 / C**2 - t**2)``."""
         return np.asarray(self._half_width**2 * (self._contrast**-2 - self._signed(values) ** 2))
+
+    def variance_parts(self, values: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to an end of the interval, ``half_width**2 (1 - t**2)``, and the flip of the bit."""
+        return VarianceParts.split(self.variance(values), rounding=self._half_width**2 * (1 - self._signed(values) ** 2))
 
     @property
     def _half_width(self) -> float:

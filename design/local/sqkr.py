@@ -22,6 +22,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ...solvers.numerics.walsh_hadamard import walsh_hadamard
 from ..contracts.accounts import pure_privacy
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
@@ -250,6 +251,20 @@ class SQKRMechanism(VectorMechanism):
         clipped = self.ball.clip(vectors)
         squares = np.square(self._scales(clipped)) * np.sum(clipped**2, axis=1)
         return np.asarray(self._second_moment * self.ball.clip_norm**2 + self._growth * squares)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by sampling coefficients, rounding them to signs, and noise.
+
+        With a the coefficients, sampling adds ``(dimension ||a||**2 - s**2 ||x||**2) / b``, and rounding
+        ``dimension ((K B)**2 - ||a||**2) / b``, in the symbols of `variance`.
+        """
+        clipped = self.ball.clip(vectors)
+        squares, scales = np.empty(len(clipped)), np.empty(len(clipped))
+        for part, block in kashin_blocks(clipped, self.frame, self.level):
+            squares[part], scales[part] = np.square(block.coefficients).sum(axis=1), block.scales
+        compression = (self.ball.dimension * squares - np.square(scales) * np.square(clipped).sum(axis=1)) / self.message_bits
+        rounding = self.ball.dimension * ((self._constant * self.ball.clip_norm) ** 2 - squares) / self.message_bits
+        return VarianceParts.split(self.variance(vectors), compression=compression, rounding=rounding)
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
         """Return the number of clipped vectors that have no Kashin representation at the level.

@@ -19,6 +19,7 @@ from ...errors import InfeasibleError
 from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
 from ...solvers.numerics.separable_budget import largest_piecewise_sum
 from ...solvers.table_search.renyi_budget import RenyiBudget
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
@@ -367,6 +368,16 @@ class VectorTableMechanism(VectorMechanism):
             positions = self._grid.positions(array[start : start + clients], self.shrinkage)
             result[start : start + clients] = self._grid_variance.of_positions(positions) / self.shrinkage**2
         return result
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by rounding to the table's inputs, and its letters as noise."""
+        array = self.ball.check(vectors)
+        rounding = np.empty(len(array))
+        clients = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(array), clients):
+            fractions = (self._grid.positions(array[start : start + clients], self.shrinkage) + self._grid.zero) % 1.0
+            rounding[start : start + clients] = (fractions * (1 - fractions)).sum(axis=1)
+        return VarianceParts.split(self.variance(array), rounding=rounding * (self._grid.step / self.shrinkage) ** 2)
 
     @cached_property
     def _grid(self) -> VectorGrid:

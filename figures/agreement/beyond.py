@@ -39,6 +39,11 @@ def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
     return table.loc[table["series"] == FLOAT_SKETCH, "worst_squared_error"]
 
 
+def _largest_part(table: pd.DataFrame, part: str) -> "pd.Series[float]":
+    """Return the largest part of an error, in per cent, of each setting."""
+    return (100 * table[part] / table["predicted_error"]).groupby(table["setting"], sort=False).max()
+
+
 def _enough_bits(table: pd.DataFrame, trust_model: str, data: str) -> "pd.Series[float]":
     """Return the fewest bits with at most 1.1 times the least error of a trust model, by epsilon."""
     from ..beyond.mechanism_map import enough_bits
@@ -74,6 +79,13 @@ CLAIMS: Mapping[str, FigureClaims] = {
                 "Local error over a trusted server's without a limit of bits",
                 lambda table: table.loc[(table["trust_model"] == "local") & np.isinf(table["most_bits"]), "ratio_to_central"],
             ),
+        ),
+    ),
+    "error-parts": FigureClaims(
+        paper=PAPER,
+        answers=tuple(
+            Finding(f"Largest part of an error from {part}, by setting (%)", partial(_largest_part, part=part))
+            for part in ("rounding", "compression", "bias")
         ),
     ),
     "plan-pareto": FigureClaims(

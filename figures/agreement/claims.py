@@ -14,6 +14,8 @@ AGREES, PARTLY, DIFFERS = "agrees", "agrees in part", "differs"
 TOO_SMALL, NOT_COMPARABLE, BEYOND = "too small to judge", "not comparable", "beyond the papers"
 AGREEMENTS = (AGREES, PARTLY, DIFFERS, TOO_SMALL, NOT_COMPARABLE, BEYOND)
 """Outcomes of a figure, in the order of the index; a claim has all but the last."""
+# Beginning of the reason for tables of a part of a grid in which no task has an option.
+NO_COLUMN = "The table has no column"
 # Relative error of computed numbers that are equal in exact arithmetic.
 ROUNDING = 1e-9
 
@@ -129,10 +131,14 @@ class PaperClaim:
     def judged(self, table: pd.DataFrame) -> "Judgement":
         """Return whether a table agrees with the claim."""
         lacking = [(need.agreement, words) for need in self.needs if (words := need.lacking(table))]
+        if any(agreement == NOT_COMPARABLE for agreement, _ in lacking):
+            return Judgement(self, NOT_COMPARABLE, "", _needs(lacking))
+        try:
+            numbers = np.asarray(self.measure.numbers(table), dtype=float)
+        except KeyError as error:
+            return Judgement(self, TOO_SMALL, "", f"{NO_COLUMN} {error}.")
         if lacking:
-            agreement = NOT_COMPARABLE if NOT_COMPARABLE in [outcome for outcome, _ in lacking] else TOO_SMALL
-            return Judgement(self, agreement, "", f"The claim needs {listed([words for _, words in lacking])}.")
-        numbers = np.asarray(self.measure.numbers(table), dtype=float)
+            return Judgement(self, TOO_SMALL, f"{self.measure.text(table)}.", _needs(lacking))
         numbers = numbers[~np.isnan(numbers)]
         if not numbers.size:
             return Judgement(self, TOO_SMALL, "", f"The table has no setting of: {self.measure.quantity}.")
@@ -148,6 +154,10 @@ class PaperClaim:
         return " ".join(filter(None, (self.reason or "No reason is known.", f"{shown}." if shown else "")))
 
 
+def _needs(lacking: Sequence[tuple[str, str]]) -> str:
+    return f"The claim needs {listed([words for _, words in lacking])}."
+
+
 @dataclass(frozen=True)
 class Judgement:
     """A claim as a table bears it out.
@@ -159,7 +169,7 @@ class Judgement:
     agreement : str
         One of `AGREEMENTS`.
     outcome : str
-        What came out, in a sentence with the numbers of the table; empty if the claim was not judged.
+        What came out, in a sentence with the numbers of the table; empty if it has none.
     reason : str
         Why the table does not agree, or why the claim was not judged.
     """
@@ -210,6 +220,16 @@ class FigureClaims:
     def judged(self, table: pd.DataFrame) -> list[Judgement]:
         """Return the judgement of every claim."""
         return [claim.judged(table) for claim in self.claims]
+
+    def answered(self, table: pd.DataFrame) -> list[str]:
+        """Return the answers whose columns a table has, with their ranges."""
+        texts = []
+        for answer in self.answers:
+            try:
+                texts.append(answer.text(table))
+            except KeyError as error:
+                texts.append(f"{answer.quantity}: {NO_COLUMN.lower()} {error}")
+        return texts
 
     def agreement(self, table: pd.DataFrame) -> str:
         """Return the agreement of the whole figure, one of `AGREEMENTS`."""

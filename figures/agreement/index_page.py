@@ -130,7 +130,7 @@ def figure_card(figure: FinishedFigure, output: Path) -> FigureCard:
         place=claims.place,
         agreement=overall(judgements),
         judgements=judgements,
-        findings=(*filter(None, heading.split("; ")), *(answer.text(table) for answer in claims.answers)),
+        findings=(*filter(None, heading.split("; ")), *claims.answered(table)),
         sizes=sizes_in_words(table),
         picture=_picture(output / f"{figure.name}.svg"),
     )

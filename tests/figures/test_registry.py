@@ -23,6 +23,7 @@ from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.figures import registry
+from quietbits.figures.agreement.claims import NO_COLUMN
 from quietbits.figures.beyond.secure_sum_bits import sum_points
 from quietbits.figures.cpsgd.binomial_slack import SlackPoint
 from quietbits.figures.cpsgd.fig1 import NoisePoint
@@ -173,6 +174,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
         "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data != "vectors"],
+        "error-parts": lambda: [task for task in tasks if task.case == "local vectors"],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
@@ -202,7 +204,7 @@ GUARANTEES: dict[str, tuple[str, ...]] = {
     "dprec-mean": (CENTRAL, LOCAL),
     "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
     "price-needed-bits": ("replace-one adjacency",),
-    **dict.fromkeys(("price-layers", "price-sparse", "dprec-table3"), ()),
+    **dict.fromkeys(("price-layers", "price-sparse", "error-parts", "dprec-table3"), ()),
     "freq-codes": ("5 clients with one item each of 40", "Nothing here is private beyond the secure sum"),
 }
 # Columns in which every number is the height of a point.
@@ -256,7 +258,7 @@ def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "letters-gap"),
-        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "plan-pareto"),
+        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "error-parts", "plan-pareto"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),
@@ -334,6 +336,8 @@ def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     assert table["version_numpy"].notna().all()
     assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.heading(table)}\n")
     assert (output / "results" / name / "results.parquet").is_file()
+    # Claims name columns of the figure's own table.
+    assert NO_COLUMN.lower() not in (output / "index.html").read_text(encoding="utf-8").lower()
 
 
 def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_page: Callable[..., None]) -> None:

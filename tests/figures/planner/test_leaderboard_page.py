@@ -81,8 +81,9 @@ def test_a_panel_for_each_task_has_a_point_for_each_row(board: pd.DataFrame) -> 
         hollow = [line for line in lines if line.get_markerfacecolor() == "none"]
         assert sum(len(line.get_xdata()) for line in lines) == len(task)
         assert sum(len(line.get_xdata()) for line in hollow) == (task["reference"] == TRUSTED_SERVER).sum()
-        rings = [line for line in axes.get_lines() if line.get_markersize() == 10]
-        assert sum(len(line.get_xdata()) for line in rings) == task["recommended"].sum()
+        large = [line for line in axes.get_lines() if line.get_markersize() == 10]
+        for marker, marked in (("o", task["recommended"]), ("x", task["recommended"] & task["zero_wins"])):
+            assert sum(len(line.get_xdata()) for line in large if line.get_marker() == marker) == marked.sum()
 
 
 def test_a_panel_for_each_trust_model_names_its_mechanisms_by_ratio(board: pd.DataFrame) -> None:

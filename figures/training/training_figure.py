@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from ...analysis.training.run import run_training_tasks
 from ...analysis.training.summary import summarise_training
@@ -48,7 +49,7 @@ def training_figure(
         settings = infeasible.drop_duplicates(["data", "label", "target_epsilon", REASON]).to_dict("records")
         if settings:
             (legend,) = figure.legends
-            legend.set_title(_note(settings, several=frame["data"].nunique() > 1), {"size": SMALLEST_TYPE})
+            legend.set_title(_note(settings, several=frame["data"].nunique() > 1), FontProperties(size=SMALLEST_TYPE))
         return figure
 
     shown = draw if draws_infeasible else whole_figure

@@ -90,7 +90,7 @@ _LISTED = {
     "error-parts": ListedFigure(
         "beyond.error_parts",
         "Errors by cause in typical settings",
-        seconds=24,
+        seconds=28,
         quick_seconds=6,
     ),
     "plan-pareto": ListedFigure(

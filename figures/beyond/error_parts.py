@@ -229,7 +229,8 @@ def _share(table: pd.DataFrame, part: str) -> "pd.Series[float]":
     """Return a part of the errors that are split, in per cent."""
     split = table[table["unsplit"] == 0]
     ratio: pd.Series[float] = 100 * split[part] / split["predicted_error"]
-    return ratio
+    # The quotient of a whole error may exceed 1 by its rounding error.
+    return ratio.clip(upper=100.0)
 
 
 FIGURE = FigureEntry(

@@ -85,20 +85,8 @@ def add_caption(figure: Figure, text: str) -> None:
 
     Lines are broken to fit, but not at "ε = 1".
     """
-    _write_caption(figure, _broken(text))
-
-
-def extend_caption(figure: Figure, text: str) -> None:
-    """Append lines to a figure's caption."""
-    _write_caption(figure, [figure.get_supxlabel(), *_broken(text)])
-
-
-def _broken(text: str) -> list[str]:
     joined = re.sub(r"(\w) = (?=[\d.])", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", text)
-    return textwrap.wrap(joined, CAPTION_CHARACTERS, break_on_hyphens=False)
-
-
-def _write_caption(figure: Figure, lines: list[str]) -> None:
+    lines = textwrap.wrap(joined, CAPTION_CHARACTERS, break_on_hyphens=False)
     figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)
 
 

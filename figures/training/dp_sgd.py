@@ -51,6 +51,8 @@ PANELS = (
     ("passes", "all images in turn", "epsilon"),
     ("fixed", "random batches, drawn in secret", "epsilon_amplified"),
 )
+# Number of seeds of the runs on the digits.
+SEEDS = 2
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
 # The paper states noise in clip norms. This code states noise in distances of two updates, which replace-one adjacency counts.
@@ -110,7 +112,7 @@ def _setting_in_words(frame: pd.DataFrame) -> str:
     return f"{models} on {first['clients']:,} {images}, {first['clients_per_round']} in each of {some} rounds"
 
 
-def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -> list[TrainingTask]:
+def embedded_tasks(seed: int, quick: bool, model: str) -> list[TrainingTask]:
     """Return the paper's noise and tables on the digits, with clip norms near its best norm.
 
     A full run has more steps than a quick run.
@@ -134,9 +136,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         steps=[0.3] if quick else [0.03, 0.1, 0.3, 1.0],
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
-    # Accuracies with one bit per coordinate vary by chance, unlike accuracies with a trusted server's noise.
-    tasks = grid_tasks(seed, common, [without, grid.trusted])
-    return tasks + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
+    return grid_tasks(seed, common, [without, grid.trusted, *grid.local], repetitions=SEEDS)
 
 
 def paper_tasks(seed: int, quick: bool, data: FoundData, model: str) -> list[TrainingTask]:
@@ -203,7 +203,7 @@ class _Grid:
         return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}
 
 
-def dp_sgd_figure(name: str, described: str, *, model: str, paper_model: str, data: Sequence[str], quick_repetitions: int) -> FigureEntry:
+def dp_sgd_figure(name: str, described: str, *, model: str, paper_model: str, data: Sequence[str]) -> FigureEntry:
     """Return the figure of one of the paper's models.
 
     The paper trains its model on `data`, and draws accuracies without printing numbers; on the digits, `model` replaces it.
@@ -221,7 +221,7 @@ def dp_sgd_figure(name: str, described: str, *, model: str, paper_model: str, da
         name=name,
         paper=f"{PAPER.source}: {described}",
         experiment=described,
-        tasks=lambda seed, quick: embedded_tasks(seed, quick, model, quick_repetitions),
+        tasks=lambda seed, quick: embedded_tasks(seed, quick, model),
         draw=draw,
         on_data=on_data,
     )
@@ -235,7 +235,6 @@ FIGURES = (
         model="softmax",
         paper_model="scatter-softmax",
         data=("mnist", "cifar10"),
-        quick_repetitions=2,
     ),
     dp_sgd_figure(
         "mvu-fig6",
@@ -243,6 +242,5 @@ FIGURES = (
         model="cnn-8-32",
         paper_model="mvu-cnn",
         data=("mnist",),
-        quick_repetitions=1,
     ),
 )

@@ -1,4 +1,4 @@
-"""Entries of the trainings' figures, which list settings without a result under the figure."""
+"""Entries of the trainings' figures, which name settings without a result above the legend."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from ...analysis.training.run import run_training_tasks
 from ...analysis.training.summary import summarise_training
 from ...errors import InfeasibleError
-from ..drawing.style import CAPTION_CHARACTERS, extend_caption
+from ..drawing.style import CAPTION_CHARACTERS, SMALLEST_TYPE
 from ..entry import FigureEntry, unchanged
 from .grids import data_title
 
@@ -27,7 +28,7 @@ def training_figure(
 ) -> FigureEntry:
     """Return an entry whose `table`, `summary` and `draw` get the settings with a result.
 
-    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and a line under the figure. Optionally
+    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and a line above the legend. Optionally
     `draw` also gets the infeasible settings, and shows them.
     """
 
@@ -47,7 +48,8 @@ def training_figure(
         figure = draw(feasible)
         settings = infeasible.drop_duplicates(["data", "label", "target_epsilon", REASON]).to_dict("records")
         if settings:
-            extend_caption(figure, _note(settings, several=frame["data"].nunique() > 1))
+            (legend,) = figure.legends
+            legend.set_title(_note(settings, several=frame["data"].nunique() > 1), FontProperties(size=SMALLEST_TYPE))
         return figure
 
     shown = draw if draws_infeasible else whole_figure

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -21,14 +21,12 @@ from .drawing.style import print_style
 from .entry import FigureEntry
 from .finished import RESULTS, FinishedFigure, GridRun, read_finished, record_finished, source_digest
 from .listing import LISTING
+from .markdown import markdown_document
 from .selection import parse_selection
 from .work import ExpectedWork, figure_work, part_of
 
 if TYPE_CHECKING:
     from ..analysis.training.task import TrainingTask
-
-
-DIGITS = 6
 
 
 def _entries(module: str) -> tuple[FigureEntry, ...]:
@@ -248,51 +246,3 @@ def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, grid: GridRun)
     with print_style():
         files = save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))
     return record_finished(output, grid, heading, files)
-
-
-def markdown_document(title: str, frame: pd.DataFrame) -> str:
-    """Return a table as a page of Markdown.
-
-    Columns with the same value in all rows become a sentence above the table. Numbers are rounded to the nearest of six digits; only the
-    CSV file keeps the direction of bounds.
-
-    Examples
-    --------
-    >>> print(markdown_document("Two runs", pd.DataFrame({"clients": [10, 10], "error": [0.25, None]})))
-    # Two runs
-    <BLANKLINE>
-    clients: 10
-    <BLANKLINE>
-    | error |
-    |---:|
-    | 0.25 |
-    |  |
-    <BLANKLINE>
-    """
-    common = [name for name in frame if len(frame) > 1 and frame[name].nunique(dropna=False) == 1]
-    columns = [name for name in frame if name not in common]
-    # Omit columns that apply to no row.
-    shared = [f"{name}: {_cell(frame[name].iloc[0])}" for name in common if _cell(frame[name].iloc[0])]
-    ruler = "|".join("---:" if pd.api.types.is_numeric_dtype(frame[name]) else "---" for name in columns)
-    lines = [
-        _line([str(name) for name in columns]),
-        f"|{ruler}|",
-        *(_line([_cell(value) for value in row]) for row in _rows(frame, columns)),
-    ]
-    parts = [f"# {title}", "; ".join(shared), "\n".join(lines)]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _rows(frame: pd.DataFrame, columns: list[Any]) -> list[tuple[Any, ...]]:
-    return list(zip(*(frame[name].tolist() for name in columns), strict=True))
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(value: Any) -> str:
-    if pd.isna(value):
-        return ""
-    text = f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")

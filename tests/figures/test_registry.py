@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import quietbits
 from quietbits.analysis.sweeps.calls import SOURCE
@@ -30,9 +33,11 @@ from quietbits.figures.cpsgd.fig1 import NoisePoint
 from quietbits.figures.dp_rec import references as dp_rec_references
 from quietbits.figures.dp_rec.mean import mean_points
 from quietbits.figures.drawing import save
-from quietbits.figures.drawing.style import TITLE_CHARACTERS, print_style
+from quietbits.figures.drawing.style import TITLE_CHARACTERS, print_style, solve_layout
+from quietbits.figures.drawing.ticks import LEAST_LABELS, LogarithmicTicks
 from quietbits.figures.frequencies.regimes import winners
 from quietbits.figures.listing import LISTING
+from quietbits.figures.markdown import MOST_BYTES
 from quietbits.figures.mvu import fig2 as scalar_mean
 from quietbits.figures.mvu import table_entries
 from quietbits.figures.mvu.fig3 import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
@@ -344,6 +349,43 @@ def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_
     # The number of ticks depends on the style.
     with print_style():
         check_page(reproduced.picture, *GUARANTEES.get(reproduced.name, ("adjacency",)))
+
+
+def test_every_logarithmic_axis_has_labels(reproduced: Reproduced) -> None:
+    # The axes of colour bars count as axes of the picture.
+    solve_layout(reproduced.picture)
+    for axes in reproduced.picture.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axes.axison and axis.get_visible() and axis.get_scale() == "log":
+                low, high = sorted(axis.get_view_interval())
+                places = [place for place in axis.get_majorticklocs() if low <= place <= high]
+                labels = axis.get_major_formatter().format_ticks(places)
+                locator = axis.get_major_locator()
+                least = LEAST_LABELS if isinstance(locator, LogarithmicTicks) else min(2, len(locator()))
+                assert len(set(labels) - {""}) >= least, (axis, labels)
+
+
+def test_text_is_dark_on_white(reproduced: Reproduced) -> None:
+    for axes in [None, *reproduced.picture.axes]:
+        # Text on the cells of a map has the colour that its cell needs.
+        if axes is None or not (axes.images or any(isinstance(drawn, QuadMesh) for drawn in axes.collections)):
+            texts = reproduced.picture.texts if axes is None else axes.findobj(Text)
+            pale = {text.get_text(): text.get_color() for text in texts if text.get_text() and contrast_with_white(text.get_color()) < 4.5}
+            assert pale == {}
+
+
+def contrast_with_white(colour: Any) -> float:
+    """Return the contrast ratio of the Web Content Accessibility Guidelines 2.1."""
+    encoded = np.array(to_rgb(colour))
+    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    return float(1.05 / (linear @ (0.2126, 0.7152, 0.0722) + 0.05))
+
+
+def test_pages_beside_figures_begin_with_the_findings_and_are_short(reproduced: Reproduced) -> None:
+    (page,) = (file for file in reproduced.files if file.suffix == ".md")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"# {FIGURES[reproduced.name].heading(reproduced.table)}\n\n")
+    assert len(text.encode()) <= MOST_BYTES
 
 
 def test_titles_state_nothing_but_ranges_of_the_table(reproduced: Reproduced) -> None:

@@ -11,7 +11,7 @@ PACKAGE := .venv-package
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test test-lowest test-torch lint docs package bench attack mutate
+.PHONY: demo test test-lowest test-torch lint docs leaderboard package bench attack mutate
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -60,6 +60,12 @@ lint: $(INSTALLED)
 docs: $(VENV)/docs-installed
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --builder html --jobs 2 --fail-on-warning --keep-going --quiet docs build/site
 	@echo "The site is build/site/index.html"
+
+# Plan the tasks of the leaderboard, and store the rows of all installed mechanisms with today's date. A killed run resumes.
+leaderboard: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(VENV)/bin/quietbits plan docs/leaderboard/tasks.toml --output build/leaderboard
+	PYTHONPATH=docs $(VENV)/bin/python -m generators.leaderboard build/leaderboard/results.parquet
+	rm -r build/leaderboard
 
 $(VENV)/docs-installed: $(INSTALLED)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

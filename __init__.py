@@ -5,7 +5,8 @@
 - which mechanism to use: `Task`, `plan`, `check_plan`, and `REGISTRY` for all that there are; `load_plan_grid`, `plan_grid` for many tasks;
 - one mechanism: `build_mechanism`, then its `encode`, `decode`, `guarantee`; `account` and `calibrate` for its privacy;
 - tables: `design_mvu`, `calibrate_vector_table`, `write_table`, `read_table`, `verify_file`, `export_table`;
-- clients in other languages: `deploy`, `deploy_table`, `write_deployment`, `verify_deployment`, `load_deployment`, `decode_messages`;
+- clients in other languages: `deploy`, `deploy_table`, `write_deployment`, `verify_deployment`, `load_deployment`; `encode_inputs`,
+  `decode_messages`;
 - tables in bulk: `load_grid`, `design_tables`, `verify_folder`;
 - what it costs: `simulate_mean`, `repeat_mean`, `audit`, `load_sweep`, `run_sweep`, `study_mean`, `write_report`;
 - what it costs a model: `load_training`, `run_training`, `summarise_training`;

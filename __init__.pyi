@@ -15,6 +15,7 @@ from .analysis.composition.spec import parse_composition as parse_composition
 from .analysis.deployed_clients.decode_messages import decode_messages as decode_messages
 from .analysis.deployed_clients.deploy import deploy as deploy
 from .analysis.deployed_clients.deploy import deploy_table as deploy_table
+from .analysis.deployed_clients.encode_data import encode_inputs as encode_inputs
 from .analysis.deployed_clients.encoder import process_encoder as process_encoder
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport

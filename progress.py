@@ -3,19 +3,99 @@
 import html
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
 OnStep = Callable[[int, int, str], None]
 """Callback for progress: ``on_step(done, total, text)`` after each step."""
 # Seconds between two updates of a notebook's line.
 UPDATE_SECONDS = 0.1
 
 
+class AtMost(int):
+    """An upper bound on the number of steps, which may fall while the steps are done."""
+
+    word = "at most"
+
+    def __str__(self) -> str:
+        """Return the bound in words."""
+        return f"{self.word} {int(self)}"
+
+
+class About(AtMost):
+    """An estimate of the number of steps, which falls while the steps are done, or grows by single steps."""
+
+    word = "about"
+
+
 def silent(done: int, total: int, text: str) -> None:
     """Report nothing."""
+
+
+_LISTENER: ContextVar[OnStep] = ContextVar("callback of inner steps", default=silent)
+
+
+@contextmanager
+def reporting(on_step: OnStep) -> Iterator[None]:
+    """Report the steps of searches and loops deep inside: the outermost that run here, one after the other.
+
+    Mechanisms' builders search for parameters at many places. `Evaluations` counts the steps of a search, and `counted` those of a loop.
+    """
+    token = _LISTENER.set(on_step)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def counted(items: Sequence[Value], text: str) -> Iterator[Value]:
+    """Yield items, and report each to the callback of `reporting`; loops and searches between them report nothing."""
+    on_step = _LISTENER.get()
+    for done, item in enumerate(items):
+        on_step(done, len(items), text)
+        with reporting(silent):
+            yield item
+
+
+class Evaluations(Generic[Argument, Value]):
+    """Counted evaluations of a search's function, whose number has a bound or an estimate.
+
+    Parameters
+    ----------
+    function : callable
+        Function that the search evaluates.
+    total : AtMost
+        Bound on the number of evaluations, or an estimate.
+    text : str
+        Argument that the search is for.
+    """
+
+    def __init__(self, function: Callable[[Argument], Value], total: AtMost, text: str) -> None:
+        self._function, self._total, self._text = function, total, text
+        self._on_step, self._done = _LISTENER.get(), 0
+
+    def __call__(self, argument: Argument) -> Value:
+        """Return the function's value, and report the evaluation."""
+        if self._on_step is silent:
+            return self._function(argument)
+        with reporting(silent):
+            value = self._function(argument)
+        self._done += 1
+        self.expect(self._total - self._done)
+        return value
+
+    def expect(self, evaluations: int) -> None:
+        """Report the number of further evaluations; a larger number than before counts only if none were left."""
+        if self._on_step is not silent:
+            left = max(min(self._total - self._done, evaluations), min(evaluations, 1), 0)
+            self._total = type(self._total)(self._done + left)
+            self._on_step(self._done, self._total, f"searching {self._text}")
 
 
 @dataclass
@@ -49,9 +129,10 @@ class Steps:
         self._first = self._started, 0
 
     def report(self, done: int, total: int, text: str) -> None:
-        """Take a report of progress; other steps, or fewer of them done, are a new computation's."""
+        """Take a report of progress; other steps, or fewer of them done, are a new computation's, but for totals that are not exact."""
         now = self.clock()
-        if total != self.total or done < self.done:
+        same = total == self.total or (isinstance(total, AtMost) and isinstance(self.total, AtMost))
+        if not same or done < self.done:
             self._first = now, done
         if done != self.done or total != self.total:
             self._last = now
@@ -75,7 +156,8 @@ class Steps:
     def times(self) -> str:
         """Time so far, and the time left."""
         left = self.seconds_left
-        return in_time(self.clock() - self._started) + ("" if left is None else f", about {in_time(left)} left")
+        word = self.total.word if isinstance(self.total, AtMost) else About.word
+        return in_time(self.clock() - self._started) + ("" if left is None else f", {word} {in_time(left)} left")
 
 
 def in_time(seconds: float) -> str:

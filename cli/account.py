@@ -163,8 +163,8 @@ def compose_command(
     from ..analysis.composition.spec import load_composition
 
     composition = load_composition(tasks)
-    with working(f"accounting for {shown_path(tasks)}"):
-        report = account_composition(composition, delta=delta, adjacency=adjacency)
+    with progress_bar(f"accounting for {shown_path(tasks)}") as on_step:
+        report = account_composition(composition, delta=delta, adjacency=adjacency, on_step=on_step)
     if plot is not None and delta is not None:
         from ..figures.account_plots import write_composition_plot
 
@@ -310,7 +310,7 @@ def _calibrate(name: str, parameters: dict[str, Any], values: dict[str, Any]) ->
     json, output = values["json"], values["output"]
     check_outputs(output)
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
-    with working(f"calibrating {name}"):
+    with progress_bar(f"calibrating {name}") as on_step:
         calibration = calibrate(
             name,
             epsilon=values["epsilon"],
@@ -320,6 +320,7 @@ def _calibrate(name: str, parameters: dict[str, Any], values: dict[str, Any]) ->
             sampling=sampling,
             method=values["method"],
             dropout=values.get("dropout", 0.0),
+            on_step=on_step,
             **parameters,
         )
     table = calibration.report.subject.table

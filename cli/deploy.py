@@ -167,7 +167,8 @@ def print_deployment(deployment: "Deployment", title: str) -> None:
             ("realised epsilon of a message", _realised(deployment)),
             (
                 "message",
-                f"{program.fields} field{'s' if program.fields > 1 else ''} of {program.field_bits} bits, {program.message_bytes} bytes",
+                f"{program.fields} field{'s' if program.fields > 1 else ''} of {program.field_bits} bits, "
+                f"{program.message_bytes} byte{'s' if program.message_bytes > 1 else ''}",
             ),
             ("client's index", "stands beside each message" if deployment.carries_index else "is not sent"),
             ("valid until", deployment.valid_until or "no end is stated"),

@@ -7,9 +7,9 @@ import typer
 
 from ..errors import InfeasibleError
 from ..extras import require
-from ..files import STANDARD_OUTPUT
+from ..files import STANDARD_OUTPUT, shown_path
 from ..shown import in_figures
-from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn
+from .console import check_outputs, check_there, console, grid, in_lines, progress_bar, run_resumable, say, warn, working
 from .options import Dask, Json, Seed, Workers, complete_adjacency, example_option
 from .task import Categories, Clip, Delta, Dimension, Dropout, Interval, Norm, Rounds, domain_of
 
@@ -173,14 +173,25 @@ def _plan_grid(spec: Path, output: Path | None, workers: int, dask: str | None, 
         output,
         lambda on_step: plan_grid(tasks, output, workers=workers, dask=dask, on_step=on_step),
         lambda path, _: _print_grid(path),
-        beside=("results.parquet", "results.csv"),
+        beside=("results.parquet", "results.csv", "report.html"),
     )
 
 
 def _print_grid(path: Path) -> None:
+    import datetime as dt
+
     import pandas as pd
 
-    rows = pd.read_parquet(path, columns=["mechanism", "recommended"])
+    from ..analysis.plan_grid.leaderboard import board_rows
+    from ..figures.planner.leaderboard_page import write_leaderboard_page
+    from ..figures.report.results_page import PAGE_NAME
+
+    rows = pd.read_parquet(path)
+    page = path.with_name(PAGE_NAME)
+    page.unlink(missing_ok=True)
+    if rows["mechanism"].notna().any():
+        with working(f"drawing the page of {shown_path(path)}"):
+            write_leaderboard_page(board_rows(rows, dt.datetime.now(dt.UTC).date()), page)
     none = int(rows["mechanism"].isna().sum())
     chosen = rows.loc[rows["recommended"].eq(True), "mechanism"].value_counts()
     grid(
@@ -189,6 +200,7 @@ def _print_grid(path: Path) -> None:
             ("mechanisms that serve a task", f"{len(rows) - none:,}"),
             ("tasks that no mechanism serves", f"{none:,}"),
             ("recommended", ", ".join(f"{name} ({count})" for name, count in chosen.items()) or "none"),
+            *([("page", str(page))] if page.exists() else []),
             ("table", f"{path}, {path.with_suffix('.csv')}"),
         ),
     )

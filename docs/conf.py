@@ -10,7 +10,7 @@ from sphinx.util import logging
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
+from generators import command_pages, leaderboard, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
 
 project = "quietbits"
 author = "the quietbits founders"
@@ -68,7 +68,7 @@ html_show_sourcelink = False
 html_math_renderer = math_markup.RENDERER
 # Excerpts of results are fetched, which browsers refuse for pages that are opened as files.
 html_show_search_summary = False
-html_sidebars = {"index": [], "get-started": [], "benchmarks": [], "changelog": []}
+html_sidebars = {"index": [], "leaderboard/index": [], "get-started": [], "benchmarks": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": "quietbits"},
     "navbar_align": "left",
@@ -91,6 +91,7 @@ def write_generated_pages(app: Any, _: Any) -> None:
     """Write the pages that the package itself describes, before Sphinx reads the sources."""
     reference = Path(app.srcdir) / "reference" / "generated"
     command_pages.write(reference / "commands")
+    leaderboard.write(reference / "leaderboard")
     mechanism_pages.write(reference / "mechanisms")
     name_pages.write(reference / "names")
 

@@ -6,7 +6,7 @@ Property tests have fixed examples and no deadlines, and fixtures check every fi
 import gc
 import platform
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partialmethod
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from playwright.sync_api import Browser
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
@@ -109,3 +110,22 @@ def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any
         return output.drop(columns=[name for name in output if name == "seed" or name.startswith("version_")])
 
     return rows
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Return headless Chromium; `quietbits.tests.browser` opens pages in it.
+
+    The fixture ends with its module, because the event loop of playwright counts as running in all tests of the process meanwhile.
+    """
+    from quietbits.tests.browser import chromium
+
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium: install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path)
+        yield started
+        started.close()

@@ -9,7 +9,7 @@ import pytest
 
 import quietbits
 from quietbits import progress
-from quietbits.progress import Steps, in_time, notebook_progress
+from quietbits.progress import About, AtMost, Evaluations, Steps, counted, in_time, notebook_progress, reporting
 
 
 class Clock:
@@ -61,6 +61,53 @@ def test_other_steps_start_another_pace() -> None:
     clock.now += 5
     steps.report(1, 3, "checking")
     assert steps.seconds_left == 10.0
+
+
+def test_bounds_and_estimates_of_the_total_may_fall_without_another_pace() -> None:
+    clock = Clock()
+    steps = Steps("searching", clock)
+    steps.report(0, AtMost(50), "theta")
+    clock.now += 4
+    steps.report(2, AtMost(12), "theta")
+    assert (steps.count, steps.times) == ("2 of at most 12", "4 s, at most 20 s left")
+    steps.report(2, About(4), "theta")
+    assert (steps.count, steps.times) == ("2 of about 4", "4 s, about 4 s left")
+    # An exact total is that of other steps.
+    steps.report(2, 12, "drawing")
+    assert steps.seconds_left is None
+
+
+def test_only_the_outermost_search_and_loop_report() -> None:
+    heard = []
+    with reporting(lambda *step: heard.append(step)):
+        inner = Evaluations(lambda number: number + 1, AtMost(5), "b")
+        outer = Evaluations(lambda number: Evaluations(lambda other: other * 2, AtMost(9), "c")(number), AtMost(3), "a")
+        assert ([outer(1), outer(2)], inner(1)) == ([2, 4], 2)
+        assert [Evaluations(abs, AtMost(9), "d")(item) for item in counted([-1, -2], "items")] == [1, 2]
+    assert [(done, str(total), text) for done, total, text in heard] == [
+        (1, "at most 3", "searching a"),
+        (2, "at most 3", "searching a"),
+        (1, "at most 5", "searching b"),
+        (0, "2", "items"),
+        (1, "2", "items"),
+    ]
+    outer(1)
+    assert len(heard) == 6
+    assert Evaluations(abs, AtMost(9), "e")(-1) == 1
+    assert len(heard) == 6
+
+
+def test_totals_fall_or_grow_by_single_steps() -> None:
+    heard = []
+    with reporting(lambda done, total, _: heard.append((done, int(total)))):
+        search = Evaluations(abs, About(4), "a")
+        search(1)
+        search.expect(9)
+        search.expect(2)
+        for _ in range(3):
+            search(1)
+        search.expect(7)
+    assert heard == [(1, 4), (1, 4), (1, 3), (2, 3), (3, 3), (4, 4), (4, 5)]
 
 
 @pytest.mark.parametrize(

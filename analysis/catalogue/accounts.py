@@ -9,7 +9,7 @@ from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.guarantee import JOINT_MODELS
 from ...design.contracts.registry import AccountReport, AccountSubject, Option, Values, check_pairs, check_values, usual_adjacency
 from ...design.contracts.task import Budget
-from ...progress import OnStep, silent
+from ...progress import OnStep, reporting, silent
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
@@ -189,6 +189,7 @@ def calibrate(
     sampling: Sampling | None = None,
     method: str | None = None,
     dropout: float = 0.0,
+    on_step: OnStep = silent,
     **given: Any,
 ) -> Calibration:
     """Return parameters with which all rounds keep to (epsilon, delta), rounded toward privacy.
@@ -205,6 +206,9 @@ def calibrate(
         Name of the account that must keep the budget; None for the smallest proven epsilon.
     dropout : float
         Largest share of the clients that may drop out (`Budget`); 0 for mechanisms whose guarantee does not depend on their number.
+    on_step : callable
+        ``on_step(done, total, text)``, called after each evaluation of the searches for parameters; totals are bounds or estimates, which
+        fall.
     **given
         Fixed parameters, such as ``clients``.
 
@@ -236,12 +240,13 @@ def calibrate(
     budget = Budget(epsilon, delta, neighbours, rounds, sampling, method, dropout)
     if dropout and not plans_dropouts(name):
         raise ValueError(f"dropout must be 0 for {name}, whose guarantee does not depend on the number of clients, got {dropout}")
-    if name in NOISE:
-        noise = NOISE[name]
-        assert noise.solve is not None  # noqa: S101 - what `calibrates` says
-        subject = noise.account({**values, **noise.solve(budget, values), "delta": delta}, budget.adjacency, sampling)
-    else:
-        subject = REGISTRY[name].calibrate(budget, values)
+    with reporting(on_step):
+        if name in NOISE:
+            noise = NOISE[name]
+            assert noise.solve is not None  # noqa: S101 - what `calibrates` says
+            subject = noise.account({**values, **noise.solve(budget, values), "delta": delta}, budget.adjacency, sampling)
+        else:
+            subject = REGISTRY[name].calibrate(budget, values)
     return Calibration(name, budget, subject.report(delta, rounds, sampling))
 
 

@@ -1,7 +1,7 @@
 """The account of a composition: the privacy of all its parts together, and what each part assumes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.privacy import PrivacyReport, Scalar
 from ...design.contracts.registry import AccountReport, AccountSubject
 from ...errors import InfeasibleError
+from ...progress import OnStep, reporting, silent
 from ...shown import Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ..catalogue.accounts import account_subject
@@ -131,7 +132,9 @@ class CompositionReport(Shown):
         return self.account.document() | {"parts": [part.document() for part in self.parts]}
 
 
-def account_composition(composition: Composition, *, delta: float | None = None, adjacency: str | None = None) -> CompositionReport:
+def account_composition(
+    composition: Composition, *, delta: float | None = None, adjacency: str | None = None, on_step: OnStep = silent
+) -> CompositionReport:
     """Return the privacy of all parts of a composition together, by every account of `compose`.
 
     Parameters
@@ -143,6 +146,8 @@ def account_composition(composition: Composition, *, delta: float | None = None,
     adjacency : str or None
         Adjacency of the guarantee; None for the one that all parts have, or for replace-one. Parts that state no adjacency have this one if
         their mechanism has it; others of add-or-remove-one adjacency count at twice the distance.
+    on_step : callable
+        ``on_step(done, total, text)``, called before each account of each part, and of all parts together, and at the end.
 
     Raises
     ------
@@ -160,36 +165,74 @@ def account_composition(composition: Composition, *, delta: float | None = None,
     """
     failure = 0.0 if delta is None else check_delta(delta)
     subjects, target = _subjects(composition.parts, failure, adjacency)
-    report = _composed(composition.parts, subjects, failure, target)
+    together = _together(composition.parts, subjects, target)
+    # Each account of all parts together takes about as long as an account of each part.
+    before, each = sum(len(subject.privacy.accounts) for subject in subjects), len(subjects)
+    total, furthest = before + each * len(together.privacy.accounts), 0
+
+    def report_reached(done: int, text: str) -> None:
+        nonlocal furthest
+        furthest = max(furthest, done)
+        on_step(furthest, total, text)
+
+    parts = _parts(composition.parts, subjects, failure, target, report_reached)
+    first = before
+
+    def report_account(done: int, _: int, text: str) -> None:
+        nonlocal first
+        first = before + each * done
+        report_reached(first, f"{text} of all parts")
+
+    with reporting(lambda done, steps, text: report_reached(first + each * done // steps, text)):
+        report = _reported(together, composition.parts, failure, report_account)
+    report_reached(total, "done")
     if delta is None and math.isinf(report.epsilon):
         raise ValueError("delta must be given for parts without a pure guarantee: a number above 0 and below 1")
     report.privacy.check_anything_is_known()
-    return CompositionReport(report, _parts(composition.parts, subjects, failure, target))
+    return CompositionReport(report, parts)
 
 
 def account_after_each_part(composition: Composition, *, delta: float, adjacency: str | None = None) -> list[AccountReport]:
     """Return the account of the first part, of the first two, and so on; arguments as in `account_composition`."""
     subjects, target = _subjects(composition.parts, check_delta(delta), adjacency)
-    return [_composed(composition.parts[:count], subjects[:count], delta, target) for count in range(1, len(subjects) + 1)]
+    counts = range(1, len(subjects) + 1)
+    return [_reported(_together(composition.parts[:count], subjects[:count], target), composition.parts[:count], delta) for count in counts]
 
 
-def _composed(parts: Sequence[AccountedPart], subjects: Sequence[AccountSubject], delta: float, adjacency: str) -> AccountReport:
+def _together(parts: Sequence[AccountedPart], subjects: Sequence[AccountSubject], adjacency: str) -> AccountSubject:
+    """Return the subject of all parts together."""
     privacy = compose([(subject.privacy, part.rounds, part.sampling) for part, subject in zip(parts, subjects, strict=True)], adjacency)
     names = ", ".join(dict.fromkeys(part.name for part in parts))
     sampled: dict[str, Scalar] = (
         {} if all(part.sampling is None for part in parts) else {"drawn": "the clients of each part by its own sampling"}
     )
-    subject = AccountSubject(f"{len(parts)} {'part' if len(parts) == 1 else 'parts'}: {names}", privacy, adjacency, details=sampled)
-    report = replace(privacy.report(delta, adjacency), rounds=sum(part.rounds for part in parts))
-    return AccountReport(subject, report)
+    return AccountSubject(f"{len(parts)} {'part' if len(parts) == 1 else 'parts'}: {names}", privacy, adjacency, details=sampled)
 
 
-def _parts(parts: Sequence[AccountedPart], subjects: Sequence[AccountSubject], delta: float, adjacency: str) -> tuple[PartReport, ...]:
+def _reported(together: AccountSubject, parts: Sequence[AccountedPart], delta: float, on_step: OnStep = silent) -> AccountReport:
+    report = replace(together.privacy.report(delta, together.adjacency, on_step=on_step), rounds=sum(part.rounds for part in parts))
+    return AccountReport(together, report)
+
+
+def _parts(
+    parts: Sequence[AccountedPart],
+    subjects: Sequence[AccountSubject],
+    delta: float,
+    adjacency: str,
+    report_reached: Callable[[int, str], None],
+) -> tuple[PartReport, ...]:
     reports = []
-    for part, subject in zip(parts, subjects, strict=True):
+    before = 0
+    for number, (part, subject) in enumerate(zip(parts, subjects, strict=True), 1):
         proven = proven_adjacencies(subject.privacy, part.sampling)
         own = adjacency if adjacency in proven else proven[0]
-        reports.append(PartReport(part, subject, subject.privacy.report(delta, own, part.rounds, part.sampling), adjacency))
+
+        def on_step(done: int, _: int, text: str, *, before: int = before, number: int = number) -> None:
+            report_reached(before + done, f"{text} of part {number}")
+
+        privacy = subject.privacy.report(delta, own, part.rounds, part.sampling, on_step=on_step)
+        reports.append(PartReport(part, subject, privacy, adjacency))
+        before += len(subject.privacy.accounts)
     return tuple(reports)
 
 

@@ -82,18 +82,33 @@ def parse_plan_grid(document: Mapping[str, Any]) -> PlanGrid:
     """Return the grid of tasks that a TOML document, as `tomllib` returns it, describes.
 
     Every key under ``[grid]`` takes one value or a list; ``"none"`` stands for no limit of `bits`. Tasks hold numbers of each `interval`,
-    vectors of each `dimension`, `norm` and `clip`, and items of each `categories`.
+    vectors of each `dimension`, `norm` and `clip`, and items of each `categories`. Blocks ``[[grid]]`` state several grids, whose tasks
+    follow each other.
 
     Examples
     --------
     >>> grid = {"clients": [100, 1000], "epsilon": 1, "delta": 0, "adjacency": "replace-one", "dimension": [4, 8], "categories": 10}
-    >>> len(parse_plan_grid({"grid": grid}).tasks)
-    6
+    >>> len(parse_plan_grid({"grid": grid}).tasks), len(parse_plan_grid({"grid": [grid, grid | {"epsilon": 2}]}).tasks)
+    (6, 12)
     """
     check_keys("a plan grid's file outside [grid]", [key for key in document if key != "grid"], SINGLE)
-    block = document.get("grid")
-    if not isinstance(block, dict):
-        raise ValueError(f"[grid] must be a table with {', '.join(REQUIRED)}, got {block!r}")
+    grids = document.get("grid")
+    shared = {key: value for key, value in document.items() if key != "grid"}
+    if isinstance(grids, dict):
+        return PlanGrid(tasks=_tasks(grids, MOST_PLANS), **shared)
+    if not isinstance(grids, list) or not grids or not all(isinstance(block, dict) for block in grids):
+        raise ValueError(f"[grid] must be a table with {', '.join(REQUIRED)}, or blocks [[grid]] of such tables, got {grids!r}")
+    tasks = list[Task]()
+    for number, block in enumerate(grids, 1):
+        try:
+            tasks += _tasks(block, MOST_PLANS - len(tasks))
+        except ValueError as error:
+            raise ValueError(f"[[grid]] number {number}: {error}") from error
+    return PlanGrid(tasks=tasks, **shared)
+
+
+def _tasks(block: Mapping[str, Any], most: int) -> list[Task]:
+    """Return the tasks of one grid, at most the given number."""
     check_keys("[grid]", block, (*TASK_KEYS, *DOMAIN_KEYS), REQUIRED)
     lists = {key: listed_intervals(value) if key == "interval" else listed(value) for key, value in block.items()}
     for key, values in lists.items():
@@ -102,10 +117,9 @@ def parse_plan_grid(document: Mapping[str, Any]) -> PlanGrid:
     domains = _domains(lists)
     budgets = {key: [None if value == NONE else value for value in lists[key]] for key in TASK_KEYS if key in lists}
     count = len(domains) * math.prod(map(len, budgets.values()))
-    if count > MOST_PLANS:
-        raise ValueError(f"a grid must have at most {MOST_PLANS} tasks, got {count}: ask for fewer values")
-    tasks = [Task(domain, **dict(zip(budgets, values, strict=True))) for domain, *values in product(domains, *budgets.values())]
-    return PlanGrid(tasks=tasks, **{key: value for key, value in document.items() if key != "grid"})
+    if count > most:
+        raise ValueError(f"a file must have at most {MOST_PLANS} tasks, got {MOST_PLANS - most + count}: ask for fewer values")
+    return [Task(domain, **dict(zip(budgets, values, strict=True))) for domain, *values in product(domains, *budgets.values())]
 
 
 def _domains(lists: Mapping[str, tuple[Any, ...]]) -> list[Domain]:

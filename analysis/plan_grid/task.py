@@ -25,6 +25,7 @@ FIELDS = (
     "predicted_error_of_rounds",
     "relative_error",
     "worst_error",
+    "lower_bound",
     "ratio_to_bound",
     "ratio_to_central",
     "bits_per_client",
@@ -99,6 +100,8 @@ def _row(plan: Plan, mechanism: PlannedMechanism | None) -> dict[str, Scalar]:
         **{name: document[name] for name in FIELDS},
         "adjacency": plan.task.adjacency,
         "reason": None if mechanism is not None else no_mechanism_in_words(plan),
+        "task": task_in_words(plan.task),
+        **plan.reference_columns,
         **task,
     }
     return {name: row[name] for name in results_first(row)}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from ...arguments import MOST_CLIENTS, check_integer
@@ -45,36 +46,47 @@ def advise(plan: Plan, *, workers: int = 1, on_step: OnStep = notebook_progress)
     workers : int
         Number of processes; the advice does not depend on their number.
     on_step : callable
-        Called as ``on_step(done, total, trust_model)`` after each trust model.
+        Called as ``on_step(done, total, text)`` after each part of a trust model's advice.
     """
     check_integer("workers", workers, low=1, high=MOST_WORKERS)
     models = list(dict.fromkeys(mechanism.trust_model for mechanism in plan.mechanisms if _takes_inputs(mechanism, plan.task)))
-    advice = dict[str, Advice]()
-    for item in in_processes(advice_for, [(plan, model) for model in models], workers):
-        advice[item.trust_model] = item
-        on_step(len(advice), len(models), f"advice for {item.trust_model}")
-    return replace(plan, advice=tuple(advice[model] for model in models))
+    parts = [(plan, model, part) for model in models for part in (PARTS if model in plan.recommended else PARTS_WITHOUT)]
+    on_step(0, len(parts), "advice")
+    answers: dict[tuple[str, str], Any] = {}
+    for model, part, answer in in_processes(_answer, parts, workers):
+        answers[model, part] = answer
+        on_step(len(answers), len(parts), f"advice for {model}: {part}")
+    return replace(plan, advice=tuple(_joined(plan, model, answers) for model in models))
 
 
-def advice_for(plan: Plan, trust_model: str) -> Advice:
-    """Return the advice for a trust model."""
+def _joined(plan: Plan, trust_model: str, answers: Mapping[tuple[str, str], Any]) -> Advice:
+    """Return the advice for a trust model from the answers of its parts."""
     name = plan.recommended.get(trust_model)
+    of_budgets = answers[trust_model, "other budgets"]
     if name is None:
-        return Advice(trust_model, None, _reason_without(plan, trust_model), relaxations=tuple(_of_budgets(plan, trust_model, None)))
+        return Advice(trust_model, None, _reason_without(plan, trust_model), relaxations=of_budgets)
     planned = plan.named(name)
     zero_wins = _error(planned) >= _zero_error(plan)
     return Advice(
         trust_model,
         name,
         _reason(plan, planned),
-        _conditions(plan, planned),
+        answers[trust_model, "drop-outs"],
         tuple(_alternatives(plan, planned)),
-        (*_of_budgets(plan, trust_model, planned), *_of_epsilon(plan, planned)),
-        tuple(ClientsNeeded(share, _clients_for(plan, planned, share)) for share in SHARES),
+        (*of_budgets, *answers[trust_model, "other epsilons"]),
+        answers[trust_model, "clients needed"],
         zero_wins,
         _zero_in_words(plan, planned) if zero_wins else None,
         tuple(command for command in (planned.design_command, planned.command, planned.deploy_command) if command is not None),
     )
+
+
+def _answer(plan: Plan, trust_model: str, part: str) -> tuple[str, str, Any]:
+    """Return a part of the advice for a trust model, with its name."""
+    name = plan.recommended.get(trust_model)
+    if name is None:
+        return trust_model, part, PARTS_WITHOUT[part](plan, trust_model)
+    return trust_model, part, PARTS[part](plan, plan.named(name))
 
 
 def _takes_inputs(mechanism: PlannedMechanism, task: Task) -> bool:
@@ -353,3 +365,17 @@ def clients_needed(error: Callable[[int], float | None], clients: int, current: 
 def _two_digits(number: float) -> int:
     unit = int(10 ** max(0, math.floor(math.log10(number)) - 1))
     return math.ceil(number / unit * (1 - 1e-9)) * unit
+
+
+# Parts of the advice that take time, by name: for a recommended mechanism, and for a trust model without one.
+PARTS: Mapping[str, Callable[[Plan, PlannedMechanism], Any]] = MappingProxyType(
+    {
+        "drop-outs": _conditions,
+        "other budgets": lambda plan, planned: tuple(_of_budgets(plan, planned.trust_model, planned)),
+        "other epsilons": lambda plan, planned: tuple(_of_epsilon(plan, planned)),
+        "clients needed": lambda plan, planned: tuple(ClientsNeeded(share, _clients_for(plan, planned, share)) for share in SHARES),
+    }
+)
+PARTS_WITHOUT: Mapping[str, Callable[[Plan, str], Any]] = MappingProxyType(
+    {"other budgets": lambda plan, trust_model: tuple(_of_budgets(plan, trust_model, None))}
+)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arguments import check_choice, check_integer
 from ...errors import InfeasibleError
+from ...progress import counted
 from ...solvers.accounting.composed_losses import SMALLEST_DELTA, LossPair, approximate_losses, composed_pair, gaussian_losses, pair_epsilon
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ...solvers.accounting.gaussian_privacy import SMALLEST_DELTA as SMALLEST_GAUSSIAN_DELTA
@@ -278,7 +279,8 @@ def _basic(groups: Sequence[_Rounds]) -> Bound:
         pure = [group.epsilon(0.0, times) for group in groups]
         needing = sum(map(math.isinf, pure))
         share = delta / len(groups) * (1 - 2 * UNIT)
-        sums = [_sum([group.epsilon(share, times) for group in groups], "a part has no finite epsilon at its share of delta")]
+        equal = [group.epsilon(share, times) for group in counted(groups, "epsilon of each part")]
+        sums = [_sum(equal, "a part has no finite epsilon at its share of delta")]
         if 0 < needing < len(groups):
             share = delta / needing * (1 - 2 * UNIT)
             mixed = [
@@ -317,7 +319,7 @@ def _by_losses(groups: Sequence[_Rounds]) -> Bound:
         _check_unsampled(sampling)
         if delta < SMALLEST_DELTA:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_DELTA:g} to convolve privacy losses")
-        ranked = [(group, group.convolvable(delta, times)) for group in groups]
+        ranked = [(group, group.convolvable(delta, times)) for group in counted(groups, "accounts of each part")]
         least = _convolved(ranked, delta, times, replacing=True)
         if math.isinf(least):
             # Noise may be too far from Gaussian noise for the other parts, or its sampled losses too expensive.

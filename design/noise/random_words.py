@@ -248,6 +248,10 @@ class SecureWords(WordSource):
             if process == _this_process():
                 return words
 
+    def __repr__(self) -> str:
+        """Return the name of the shared source, which signatures show as a default."""
+        return "secure_words"
+
     def __reduce__(self) -> tuple[type["SecureWords"], tuple[()]]:
         """Replace every copy by a new source."""
         return SecureWords, ()

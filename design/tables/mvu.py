@@ -85,8 +85,8 @@ def design_mvu(
     workers : int
         Number of threads that descend at the same time; the table does not depend on their number.
     on_step : callable
-        ``on_step(done, total, text)``, called before each round of the staircase solver's search for letters; the total is the largest
-        number of rounds. Tables without a search, and the other solvers, report no steps.
+        ``on_step(done, total, text)``, called before each round of the staircase solver's search for letters, and for each iteration of the
+        paper's solvers; the total is the largest number. Tables without a search report no steps.
 
     Returns
     -------
@@ -136,7 +136,8 @@ def design_mvu(
             from ...solvers.table_search.trust_region import solve_trust_region as paper
         else:
             from ...solvers.table_search.alternating import solve_alternating as paper
-        solved = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
+        inputs = np.linspace(0.0, 1.0, 2**bits_in)
+        solved = paper(inputs, 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng, on_step=on_step)
         made = StaircaseDesign(table_at_letters(solved, 2**bits_in, constraint, input_weights), None)
     search = MvuSearch(constraint, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
     table = search.table(epsilon, interval)

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from ...analysis.catalogue.registry import build_mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
-from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.marks import ANSWER_ZERO, TRUSTED_SERVER, Mark, mechanism_mark, series_marks
+from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from ..point import Point
@@ -26,8 +26,9 @@ LETTER_BITS = (2, 3, 4)
 # Sketches divide the dimension by these factors.
 FACTORS = (256, 128, 64, 32, 16, 8, 4)
 FLOAT_SKETCH = "sketch of 64-bit floats"
+SAMPLED = ("2 bits a sampled coordinate", "3 bits", "4 bits")
 MARKS: Mapping[str, Mark] = MappingProxyType(
-    {"2 bits a sampled coordinate": BLUE, "3 bits": ORANGE, "4 bits": GREEN, FLOAT_SKETCH: VERMILION}
+    {**dict(zip(SAMPLED, series_marks(len(SAMPLED)), strict=True)), FLOAT_SKETCH: mechanism_mark("central-sketch")}
 )
 QUICK: Mapping[str, Any] = MappingProxyType({"dimension": 2**14, "clients": 2000})
 
@@ -58,7 +59,7 @@ class SamplePoint(Point):
             "delta": self.delta,
             "rounds": self.rounds,
             "adjacency": ADJACENCY,
-            "series": FLOAT_SKETCH if self.letter_bits is None else list(MARKS)[LETTER_BITS.index(self.letter_bits)],
+            "series": FLOAT_SKETCH if self.letter_bits is None else SAMPLED[LETTER_BITS.index(self.letter_bits)],
             "bits_per_coordinate": made.bits_per_client / self.dimension,
             "worst_squared_error": made.error().of_mean(self.clients),
             "central_squared_error": build_mechanism("central-gaussian", task).error().of_mean(self.clients),
@@ -86,8 +87,8 @@ def draw_samples(table: pd.DataFrame) -> Figure:
         series = table[table["series"] == name]
         axes.plot(series["bits_per_coordinate"], series["worst_squared_error"], label=name, **mark.look)
     first = table.iloc[0]
-    axes.axhline(first["central_squared_error"], color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, label="unsampled noise")
-    axes.axhline(1.0, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label="no messages, at most")
+    axes.axhline(first["central_squared_error"], label="unsampled noise", **TRUSTED_SERVER.rule)
+    axes.axhline(1.0, label="no messages, at most", **ANSWER_ZERO.rule)
     axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylabel("largest expected squared L2 error")

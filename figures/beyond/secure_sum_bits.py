@@ -27,7 +27,7 @@ from ...design.contracts.task import Budget, Task
 from ...design.secure_sum.cpsgd import MOST_BITS, calibrate_cpsgd
 from ...errors import InfeasibleError
 from ...progress import silent
-from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..drawing.marks import TRUSTED_SERVER, mechanism_mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
@@ -53,16 +53,6 @@ COEFFICIENTS = 2
 QUICK: Mapping[str, Any] = MappingProxyType(
     {"clients": (1000,), "dimension": 128, "bits": (*range(8, 17), 18, 20, 22), "simulated_bits": (13, 16, 20), "repetitions": 2}
 )
-MARKS: Mapping[str, Mark] = MappingProxyType(
-    {
-        "discrete Gaussian": BLUE,
-        "Skellam": PURPLE,
-        "cpSGD": GREEN,
-        "cpSGD, as published": VERMILION,
-        "Poisson-binomial": ORANGE,
-    }
-)
-CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 # Range of errors in a panel, as multiples of the trusted server's error.
 SHOWN = (0.7, 1000.0)
 CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
@@ -235,34 +225,36 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     for axes, panel in zip(grid, panels, strict=True):
         _draw_panel(axes, panel)
     grid[0].set_ylabel("squared L2 error of the mean (squared clip norms)")
-    names = [name for name in MARKS if name in set(frame["series"])]
-    handles = [Line2D([], [], label=name, **MARKS[name].look) for name in names]
-    handles.append(Line2D([], [], label="trusted server, Gaussian", **CENTRAL_LOOK))
+    names = [name for name in SERIES if name in set(frame["series"])]
+    handles = [Line2D([], [], label=name, **_look(name)) for name in names]
+    handles.append(Line2D([], [], label="trusted server, Gaussian", **TRUSTED_SERVER.rule))
     handles.append(Line2D([], [], label="fewest bits", color=GREY, **CIRCLE))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.0, columnspacing=1.5)
     add_caption(figure, _caption(frame))
     return figure
 
 
+def _look(series: str) -> dict[str, Any]:
+    mark = mechanism_mark(SERIES[series])
+    return mark.published if series == PUBLISHED else mark.look
+
+
 def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     central = panel["central_squared_error"].iloc[0]
     for name, series in panel.groupby("series", sort=False):
-        mark = MARKS[str(name)]
-        bits, predicted = series["bits_per_coordinate"], series["worst_mean_variance"]
-        axes.plot(bits, predicted, color=mark.colour, linestyle=mark.line)
+        look = _look(str(name))
+        axes.plot(series["bits_per_coordinate"], series["worst_mean_variance"], **look | {"marker": ""})
         measured = series[series["rounds"] > 0]
         axes.errorbar(
             measured["bits_per_coordinate"],
             measured["measured_squared_error"],
             yerr=measured["standard_error"],
-            color=mark.colour,
-            marker=mark.marker,
-            linestyle="",
             capsize=2,
+            **look | {"linestyle": ""},
         )
         fewest = series[series["fewest_bits"]]
-        axes.plot(fewest["bits_per_coordinate"], fewest["worst_mean_variance"], color=mark.colour, **CIRCLE)
-    axes.axhline(central, **CENTRAL_LOOK)
+        axes.plot(fewest["bits_per_coordinate"], fewest["worst_mean_variance"], color=look["color"], **CIRCLE)
+    axes.axhline(central, **TRUSTED_SERVER.rule)
     axes.set_yscale("log")
     axes.set_ylim(SHOWN[0] * central, SHOWN[1] * central)
     axes.xaxis.set_major_locator(MultipleLocator(4))

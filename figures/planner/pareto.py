@@ -16,13 +16,12 @@ from ...analysis.planner.plan import plan_task
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
 from ...progress import silent
-from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
+from ..drawing.marks import TRUST_MARKS, Mark
 from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
 from ..entry import FigureEntry
 from ..findings import Finding
 from ..point import Point
 
-MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
 # Largest factor of a drawn design's error over the best of its trust model; the caption counts omitted designs.
 MOST_EXCESS = 100.0
 # Least distance of named points of a front in powers of ten, in bits and in error.
@@ -67,7 +66,7 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
         shown = series[series["predicted_error"] <= MOST_EXCESS * series["predicted_error"].min()]
         left_out += len(series) - len(shown)
         # Names alternate above and below their points, to keep them apart; those of a trusted server stand close to those of a secure sum.
-        _draw_model(axes, str(model), shown, MARKS.get(str(model), BLUE), up=up or (central and model == "secure-sum"))
+        _draw_model(axes, str(model), shown, TRUST_MARKS[str(model)], up=up or (central and model == "secure-sum"))
         up = not up
     first = frame.iloc[0]
     if pd.notna(first["central_error"]):

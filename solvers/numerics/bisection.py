@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
+from ...progress import AtMost, Evaluations
 
 # The initial guess is assumed to have a relative error of 1 over this constant.
 GUESSED = 128
@@ -57,10 +58,13 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
     >>> first_true(1, 100, lambda number: number**2 >= 50), first_true(1, 5, lambda number: number**2 >= 50)
     (8, 5)
     """
+    # As many strides as the range has digits lead out of it, and as many halvings to the number.
+    strides = math.ceil(math.log(max(high - low, 2), growth))
+    tried = Evaluations(holds, AtMost(1 + strides + (high - low).bit_length()), "a whole number")
     above = low if start is None else max(min(start, high), low)
     below, stride = above - 1, 1 + (above - low) // GUESSED
-    if above >= high or holds(above):
-        while below >= low and holds(below):
+    if above >= high or tried(above):
+        while below >= low and tried(below):
             stride *= growth
             below, above = max(low - 1, below + 1 - stride), below
     else:
@@ -68,8 +72,9 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
         while not reached:
             stride *= growth
             below, above = above, min(high, origin + stride)
-            reached = above == high or holds(above)
-    return below + 1 + bisect_left(range(below + 1, above), True, key=holds)
+            reached = above == high or tried(above)
+    tried.expect((above - below - 1).bit_length())
+    return below + 1 + bisect_left(range(below + 1, above), True, key=tried)
 
 
 def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
@@ -113,11 +118,12 @@ def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: in
     >>> bracket.holds, bracket.fails
     (1.414213562373095, 1.4142135623730951)
     """
+    tried = Evaluations(holds, AtMost(halvings), "a number by halves")
     for _ in range(halvings):
         middle = math.sqrt(low * high) if geometric else (low + high) / 2
         if middle in (low, high):
             break
-        if holds(middle):
+        if tried(middle):
             low = middle
         else:
             high = middle
@@ -129,8 +135,9 @@ def bisect_each(holds: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArra
 
     The condition holds at `low` and fails at `high`.
     """
+    tried = Evaluations(holds, AtMost(halvings), "numbers by halves")
     for _ in range(halvings):
         middle = (low + high) / 2
-        holding = holds(middle)
+        holding = tried(middle)
         low, high = np.where(holding, middle, low), np.where(holding, high, middle)
     return Brackets(low, high)

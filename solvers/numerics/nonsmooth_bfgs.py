@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray
+from ...progress import AtMost, Evaluations
 
 # Number of evaluations over which the pace of a descent is measured, and largest number of evaluations that it may still take to reach its
 # goal.
 PACE, MOST_TO_GO = 10, 100
+# Largest number of evaluations of a line search, whose last one may exceed the descent's number.
+MOST_TRIALS = 40
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -58,8 +61,9 @@ def minimise_nonsmooth(
     goal : float
         Value to reach: the descent ends if the pace of its last ten evaluations would need a hundred more to reach it.
     """
+    counted = Evaluations(objective, AtMost(max_evaluations + MOST_TRIALS), "a minimum")
     point = start
-    value, gradient = objective(point)
+    value, gradient = counted(point)
     evaluations = 1
     inverse = np.eye(len(point)) * (0.1 / max(float(np.linalg.norm(gradient)), 1e-300))
     small_steps = 0
@@ -74,9 +78,9 @@ def minimise_nonsmooth(
             break
         low, high, length = 0.0, np.inf, 1.0
         accepted: tuple[FloatArray, float, FloatArray] | None = None
-        for _ in range(40):
+        for _ in range(MOST_TRIALS):
             trial = point + length * direction
-            trial_value, trial_gradient = objective(trial)
+            trial_value, trial_gradient = counted(trial)
             evaluations += 1
             if not trial_value <= value + 1e-4 * length * slope:
                 high = length

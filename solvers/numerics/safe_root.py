@@ -4,8 +4,11 @@ import math
 from collections.abc import Callable
 
 from ...errors import ConvergenceError, InfeasibleError
+from ...progress import About, Evaluations
 
 MOST_EVALUATIONS = 100
+# Factor by which a secant step multiplies the number of right digits, the golden ratio.
+SECANT_GROWTH = (1 + math.sqrt(5)) / 2
 # Largest factor by which an argument grows or shrinks until the target is bracketed.
 STRIDE = 8.0
 
@@ -65,13 +68,15 @@ def safe_root(
     True
     """
     aim = target - tolerance / 2
+    evaluations = Evaluations(function, About(secant_steps(1.0, tolerance / target)), name)
     safe, unsafe = 0.0, math.inf
     argument = min(max(start, low), high)
     before: tuple[float, float] | None = None
     widths = [math.inf]
     missed = False
     for _ in range(MOST_EVALUATIONS):
-        value = function(argument)
+        value = evaluations(argument)
+        evaluations.expect(secant_steps(abs(value / target - 1), tolerance / target))
         if value <= target:
             safe = argument
             if target - value <= tolerance or unsafe <= safe * (1 + jump):
@@ -138,16 +143,19 @@ def falling_root(function: Callable[[float], float], low: float, high: float, *,
     True
     """
     width, aim = jump * high, -tolerance / 2
-    value = function(high)
+    evaluations = Evaluations(function, About(MOST_EVALUATIONS), "a root")
+    value = evaluations(high)
     # Secants use these values: the value of an end that stays is halved.
-    above, below, stays = function(low) - aim, value - aim, 0
+    above, below, stays = evaluations(low) - aim, value - aim, 0
+    size = max(above, -below)
     for _ in range(MOST_EVALUATIONS):
         if value >= 2 * aim or high - low <= width:
             break
         argument = high - below * (high - low) / (below - above)
         if not low < argument < high:
             argument = (low + high) / 2
-        tried = function(argument)
+        evaluations.expect(secant_steps(-value / size, tolerance / size))
+        tried = evaluations(argument)
         if tried > 0:
             low, above = argument, tried - aim
             below /= 2 if stays > 0 else 1
@@ -157,3 +165,10 @@ def falling_root(function: Callable[[float], float], low: float, high: float, *,
             above /= 2 if stays < 0 else 1
             stays = -1
     return high
+
+
+def secant_steps(error: float, tolerance: float) -> int:
+    """Return about how many secant steps lead from one relative error to another: each multiplies the number of right digits."""
+    # An unknown error, of infinite values, counts as large.
+    right, wanted = (-math.log(max(number, 1e-16)) if number < 0.5 else math.log(2) for number in (error, tolerance))
+    return 1 + max(0, math.ceil(math.log(wanted / right, SECANT_GROWTH)))

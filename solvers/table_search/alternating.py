@@ -16,6 +16,7 @@ from cvxpy.atoms.sum_squares import sum_squares
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
+from ...progress import OnStep, silent
 from ..bounds.privacy_constraint import RatioConstraint
 from .multistart import SearchedTable, best_of_starts
 from .table_program import TableProgram, TableProgramSolution
@@ -125,6 +126,7 @@ def solve_alternating(
     *,
     starts: int = 5,
     rng: np.random.Generator,
+    on_step: OnStep = silent,
 ) -> SearchedTable:
     """Design a table by the MVU paper's alternating quadratic programs.
 
@@ -132,7 +134,7 @@ def solve_alternating(
     exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: it takes about 1 s per start
     at 8 x 8, and twice that for the worst case. The best table of all starts need not be optimal.
 
-    The first start is generalised randomised response, the others are random.
+    The first start is generalised randomised response, the others are random. `on_step` hears of each stage (`best_of_starts`).
 
     Raises
     ------
@@ -145,16 +147,17 @@ def solve_alternating(
     """
     inputs = np.asarray(inputs, dtype=float)
 
-    def search(alphabet: FloatArray, at_start: TableProgramSolution) -> FloatArray:
+    def search(alphabet: FloatArray, at_start: TableProgramSolution, report: Callable[[int], None]) -> FloatArray:
         table_step = TableStep(inputs, letters, constraint, input_weights, at_start.value)
         letter_step = LetterStep(inputs, letters, input_weights, at_start.value)
-        return _alternate(table_step, letter_step, alphabet)
+        return _alternate(table_step, letter_step, alphabet, report)
 
-    return best_of_starts(search, TableProgram(inputs, letters, constraint, input_weights), constraint, starts, rng)
+    program = TableProgram(inputs, letters, constraint, input_weights)
+    return best_of_starts(search, program, constraint, starts, rng, steps=MAX_STAGES, on_step=on_step)
 
 
-def _alternate(table_step: TableStep, letter_step: LetterStep, alphabet: FloatArray) -> FloatArray:
-    """Return the letters at which the bias of the alternation is negligible."""
+def _alternate(table_step: TableStep, letter_step: LetterStep, alphabet: FloatArray, report: Callable[[int], None]) -> FloatArray:
+    """Return the letters at which the bias of the alternation is negligible; report each stage."""
     inputs, input_weights = table_step.inputs, table_step.input_weights
     for stage in range(MAX_STAGES):
         penalty = PENALTY_GROWTH**stage
@@ -169,6 +172,7 @@ def _alternate(table_step: TableStep, letter_step: LetterStep, alphabet: FloatAr
         bias = np.abs(table @ alphabet - inputs).max()
         if bias <= SMALL_BIAS * np.sqrt(value):
             return alphabet
+        report(stage + 1)
     raise ConvergenceError(f"the alternation still has a bias of {bias:.1e} at a penalty of {penalty:.1e}")
 
 

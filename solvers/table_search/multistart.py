@@ -12,6 +12,7 @@ import numpy as np
 from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
+from ...progress import AtMost, OnStep, silent
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.two_letters import least_reach
 from .table_program import TableProgram, TableProgramSolution
@@ -51,11 +52,14 @@ class SearchedTable:
 
 
 def best_of_starts(
-    search: Callable[[FloatArray, TableProgramSolution], FloatArray],
+    search: Callable[[FloatArray, TableProgramSolution, Callable[[int], None]], FloatArray],
     program: TableProgram,
     constraint: RatioConstraint,
     starts: int,
     rng: np.random.Generator,
+    *,
+    steps: int = 1,
+    on_step: OnStep = silent,
 ) -> SearchedTable:
     """Run a search for letters from several starts and return the best table.
 
@@ -64,7 +68,8 @@ def best_of_starts(
     Parameters
     ----------
     search : callable
-        Function from starting letters, and the best table for them, to better letters; raises ConvergenceError if it fails.
+        Function from starting letters, and the best table for them, to better letters; raises ConvergenceError if it fails. It calls its
+        last argument with the number of its steps so far.
     program : TableProgram
         Program that gives the table for a search's last letters, after they are widened as little as makes a table possible.
     constraint : RatioConstraint
@@ -73,6 +78,10 @@ def best_of_starts(
         Number of starts; the first is generalised randomised response, the others are random.
     rng : numpy.random.Generator
         Source of the starting letters.
+    steps : int
+        Largest number of steps of a search.
+    on_step : callable
+        ``on_step(done, total, text)``, called after each step; the total is the largest number of steps of all searches.
 
     Raises
     ------
@@ -84,13 +93,19 @@ def best_of_starts(
     best: SearchedTable | None = None
     failures: list[str] = []
     for number, alphabet in enumerate(starting_alphabets(count, program.letters, constraint, starts, rng), start=1):
+
+        def report(done: int, number: int = number) -> None:
+            on_step((number - 1) * steps + done, AtMost(starts * steps), f"descending from start {number} of {starts}")
+
+        report(0)
         try:
             at_start = program.solve(alphabet)
             best = _better(best, alphabet, at_start)
-            alphabet = widened(search(alphabet, at_start), count, constraint)
+            alphabet = widened(search(alphabet, at_start, report), count, constraint)
             best = _better(best, alphabet, program.solve(alphabet))
         except (ConvergenceError, InfeasibleError) as failure:
             failures.append(f"start {number}: {failure}")
+    on_step(starts * steps, AtMost(starts * steps), "rounding the table")
     if best is None or len(failures) == starts:
         raise ConvergenceError(f"all {starts} starts failed: " + "; ".join(failures))
     return replace(best, starts=starts, failures=tuple(failures))

@@ -5,12 +5,15 @@ letters a at once, by a trust-region method. The objective is cubic and the unbi
 optimum.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import LinearConstraint, NonlinearConstraint, OptimizeResult, minimize
 from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
+from ...progress import OnStep, silent
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.two_letters import least_reach
 from .multistart import SearchedTable, best_of_starts
@@ -113,10 +116,10 @@ class NonlinearTableProgram:
         """
         return self._hessian(np.repeat(weights[:, None], self.letters, axis=1), np.zeros(self.letters))
 
-    def minimise(self, table: FloatArray, alphabet: FloatArray) -> FloatArray:
+    def minimise(self, table: FloatArray, alphabet: FloatArray, report: Callable[[int], None] = lambda _: None) -> FloatArray:
         """Return the letters of a local optimum, in any order, from a table and letters.
 
-        The table should lie in the interior of the constraints.
+        The table should lie in the interior of the constraints. `report` is called with the number of iterations after each of them.
 
         Raises
         ------
@@ -138,6 +141,11 @@ class NonlinearTableProgram:
                     lambda variables, prices: -self.variances_hessian(variables, prices),
                 )
             )
+
+        def is_done(_: FloatArray, state: OptimizeResult) -> bool:
+            report(state.nit)
+            return self._is_done(state)
+
         try:
             with np.errstate(over="raise", invalid="raise"):
                 end = minimize(
@@ -147,7 +155,7 @@ class NonlinearTableProgram:
                     hess=self.objective_hessian,
                     method="trust-constr",
                     constraints=constraints,
-                    callback=self._is_done,
+                    callback=is_done,
                     options={"gtol": 0.0, "xtol": 1e-12, "barrier_tol": 0.0, "maxiter": MAX_ITERATIONS},
                 )
         except FloatingPointError as fault:
@@ -160,7 +168,7 @@ class NonlinearTableProgram:
         size = len(self.inputs) * self.letters
         return np.asarray(0.5 + self.unit * end.x[size : size + self.letters])
 
-    def _is_done(self, _: FloatArray, state: OptimizeResult) -> bool:
+    def _is_done(self, state: OptimizeResult) -> bool:
         """Return whether the possible gain is a negligible share of the objective."""
         barrier = state.barrier_parameter * self._linear[1].A.shape[0]
         return bool(state.constr_violation <= 1e-8 and max(barrier, state.optimality) <= RELATIVE_TOLERANCE * min(abs(state.fun), 1.0))
@@ -219,6 +227,7 @@ def solve_trust_region(
     *,
     starts: int = 5,
     rng: np.random.Generator,
+    on_step: OnStep = silent,
 ) -> SearchedTable:
     """Design a table by the MVU paper's trust-region interior-point method.
 
@@ -226,7 +235,7 @@ def solve_trust_region(
     private up to that program's rounding. The method serves comparisons and small tables: the work grows with inputs * letters, and takes
     about 0.2 s per start at 8 x 8. The best table of all starts is a local optimum.
 
-    The first start is generalised randomised response, the others are random.
+    The first start is generalised randomised response, the others are random. `on_step` hears of each iteration (`best_of_starts`).
 
     Raises
     ------
@@ -240,8 +249,9 @@ def solve_trust_region(
     inputs = np.asarray(inputs, dtype=float)
     share = min(UNIFORM_SHARE, np.exp(-constraint.log_ratio / 2))
 
-    def search(alphabet: FloatArray, at_start: TableProgramSolution) -> FloatArray:
+    def search(alphabet: FloatArray, at_start: TableProgramSolution, report: Callable[[int], None]) -> FloatArray:
         joint = NonlinearTableProgram(inputs, letters, constraint, input_weights, at_start.value)
-        return joint.minimise((1 - share) * at_start.probabilities + share / letters, alphabet)
+        return joint.minimise((1 - share) * at_start.probabilities + share / letters, alphabet, report)
 
-    return best_of_starts(search, TableProgram(inputs, letters, constraint, input_weights), constraint, starts, rng)
+    program = TableProgram(inputs, letters, constraint, input_weights)
+    return best_of_starts(search, program, constraint, starts, rng, steps=MAX_ITERATIONS, on_step=on_step)

@@ -52,6 +52,17 @@ def test_the_answer_is_the_call(answer: Answer) -> None:
     assert result["epsilon"] == result["accounts"][result["method"]]["epsilon"]
 
 
+def test_the_accounts_of_the_parts_and_of_all_parts_are_steps(tasks: Path) -> None:
+    steps: list[tuple[int, int, str]] = []
+    quietbits.account_composition(quietbits.load_composition(tasks), delta=1e-6, on_step=lambda *step: steps.append(step))
+    reached = [done for done, _, _ in steps]
+    assert reached == sorted(reached)
+    assert {total for _, total, _ in steps} == {reached[-1]}
+    texts = [text for *_, text in steps]
+    assert {"account pure of part 1", "account pld of all parts", "accounts of each part"} <= {*texts}
+    assert texts[-1] == "done"
+
+
 def test_a_table_for_people_and_files(run: Run, tasks: Path) -> None:
     result = run("account", "compose", tasks, "--delta", "1e-6", "--output", "account.json", "--plot", "account.svg")
     assert result.exit_code == 0, result.output

@@ -29,8 +29,22 @@ def test_a_file_of_tasks_becomes_a_table(spec: Path, tmp_path: Path) -> None:
     rows = pd.read_parquet(tmp_path / "plans" / "results.parquet")
     assert set(rows["seed"]) == {3}
     assert len(rows.groupby(["task_epsilon", "categories"])) == 4
+    page = tmp_path / "plans" / "report.html"
     assert "tasks that no mechanism serves │ 0" in run.stdout
+    assert f"page                           │ {str(page)[:10]}" in run.stdout
+    assert "4 tasks, " in page.read_text(encoding="utf-8")
     assert f"recommended                    │ {rows[rows['recommended']]['mechanism'].iloc[0]}" in run.stdout
+
+
+def test_tasks_that_no_mechanism_serves_have_no_page(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    page = tmp_path / "plans" / "report.html"
+    page.write_text("an earlier one")
+    spec.write_text(GRID + "message_bits = 0.01\n")
+    run = invoke("plan", spec, "--output", tmp_path / "plans")
+    assert run.exit_code == 0, run.stderr
+    assert "tasks that no mechanism serves │ 4" in run.stdout
+    assert not page.exists()
 
 
 def test_the_example_is_printed() -> None:

@@ -62,3 +62,9 @@ def test_a_figure_shows_that_it_is_drawn_before_all_steps_are_done(tmp_path: Pat
     (drawing,) = {line.partition(" s")[0].rpartition(" ")[0] for line in lines if line.endswith(" drawing dprec-communication")}
     done, total = map(int, drawing.split(" of "))
     assert done == total - 1
+
+
+def test_calibrations_show_the_evaluations_of_their_searches(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "quietbits", "calibrate", "laplace", "--epsilon", "2", "--delta", "1e-6", "--rounds", "50"]
+    lines = in_a_terminal(*command, folder=tmp_path)
+    assert any(re.match(r"\d of about \d \d s.* searching epsilon per round", line) for line in lines), lines

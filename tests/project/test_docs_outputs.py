@@ -19,7 +19,7 @@ from quietbits.cli.main import app
 
 DOCS = Path(quietbits.__file__).parent / "docs"
 PAGES = sorted(page for page in DOCS.glob("[!_]*/**/*.md"))
-BLOCK = re.compile(r"((?:^ {4}quietbits .*\n)+)\n<!-- output -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"((?:^ {4}quietbits [^\n]*\n)+)\n<!-- output -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^<!-- file: ([\w.-]+) -->\n```toml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CLOSE = 1e-3
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

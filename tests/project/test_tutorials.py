@@ -30,5 +30,8 @@ def test_a_tutorial_runs_prints_and_draws(tutorial: Path, monkeypatch: pytest.Mo
 
 
 def test_every_family_has_a_tutorial() -> None:
-    families = "numbers location vectors secure_sums sketches histograms dp_rec training flower adding_a_mechanism"
+    families = (
+        "numbers location vectors secure_sums sketches histograms dp_rec training flower adding_a_mechanism "
+        "certified_letters deployed_clients shuffled_messages trusted_server"
+    )
     assert [path.stem.partition("_")[2] for path in TUTORIALS] == families.split()

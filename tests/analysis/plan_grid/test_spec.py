@@ -32,18 +32,37 @@ def test_every_combination_is_a_task() -> None:
     assert parsed().tasks[0] == Task(Interval(), 100, 1.0, 1e-5, "replace-one")
 
 
+def test_tasks_of_several_grids_follow_each_other() -> None:
+    other = GRID | {"epsilon": 4, "categories": [10, 20]}
+    grid = parse_plan_grid({"seed": 3, "grid": [GRID, other]})
+    assert grid.tasks == [*parse_plan_grid({"grid": GRID}).tasks, *parse_plan_grid({"grid": other}).tasks]
+    assert grid.seed == 3
+
+
+def test_all_grids_together_have_a_limit() -> None:
+    half = GRID | {"clients": list(range(1, 302)), "epsilon": list(range(1, 302))}
+    with pytest.raises(ValueError, match=r"number 2: a file must have at most 100000 tasks, got 181202"):
+        parse_plan_grid({"grid": [half, half]})
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
         ({"grid": GRID, "workers": 2}, "workers is not a key of a plan grid's file outside"),
         ({"grid": GRID | {"epsilons": 1}}, r"epsilons is not a key of \[grid\]"),
         ({"grid": {"clients": 5}}, r"epsilon is missing: \[grid\] must have clients, epsilon, delta, adjacency"),
-        ({}, r"\[grid\] must be a table with clients, epsilon, delta, adjacency, got None"),
+        ({}, r"\[grid\] must be a table with clients, epsilon, delta, adjacency, or blocks \[\[grid\]\] of such tables, got None"),
+        ({"grid": [GRID, {"clients": 5}]}, r"\[\[grid\]\] number 2: epsilon is missing"),
+        ({"grid": [GRID, GRID]}, "tasks must not have the same value twice"),
+        ({"grid": []}, r"\[grid\] must be a table"),
         ({"grid": GRID | {"epsilon": []}}, "epsilon must have at least one value, got none"),
         ({"grid": GRID | {"epsilon": [1, 1]}}, "epsilon must not have the same value twice, got 1 twice"),
         ({"grid": GRID | {"epsilon": [1, -1]}}, "epsilon must be a number from 1e-05 to 10000, got -1"),
         ({"grid": GRID | {"norm": 2}}, "norm must be left out without dimension, got 2"),
-        ({"grid": GRID | {"clients": list(range(1, 400)), "epsilon": list(range(1, 400))}}, "a grid must have at most 100000 tasks"),
+        (
+            {"grid": GRID | {"clients": list(range(1, 400)), "epsilon": list(range(1, 400))}},
+            "at most 100000 tasks, got 159201",
+        ),
         ({"grid": GRID, "trust": "nobody"}, "trust must be"),
         ({"grid": GRID, "population": "sphere"}, "population"),
         ({"grid": GRID, "tolerance": 2}, "tolerance must be a number from 0 to 1, got 2"),

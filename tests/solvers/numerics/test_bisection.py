@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 
+from quietbits.progress import reporting
 from quietbits.solvers.numerics.bisection import bisect, bisect_each, first_true
 
 
@@ -76,3 +77,20 @@ def test_each_entry_has_its_bracket() -> None:
     brackets = bisect_each(lambda points: points**2 <= targets, np.zeros((2, 2)), np.full((2, 2), 4.0), 40)
     assert np.all((brackets.holds**2 <= targets) & (targets < brackets.fails**2))
     np.testing.assert_allclose(brackets.fails - brackets.holds, 4.0 * 2.0**-40)
+
+
+@pytest.mark.parametrize("start", [None, 0, 9, 50])
+@pytest.mark.parametrize("growth", [2, 4])
+def test_searches_state_the_largest_number_of_evaluations(growth: int, start: int | None) -> None:
+    for high in (1, 2, 30, 400):
+        for threshold in range(high + 1):
+            heard: list[tuple[int, int]] = []
+            with reporting(lambda done, total, _, heard=heard: heard.append((done, total))):
+                first_true(0, high, lambda number, threshold=threshold: number >= threshold, growth=growth, start=start)
+            totals = [total for _, total in heard]
+            assert totals == sorted(totals, reverse=True)
+            assert all(done <= total for done, total in heard)
+    with reporting(lambda done, total, _: heard.append((done, total))):
+        heard.clear()
+        bisect(lambda number: number <= 0.3, 0.0, 1.0, 5)
+    assert heard == [(done, 5) for done in range(1, 6)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from quietbits.errors import ConvergenceError, InfeasibleError
+from quietbits.progress import reporting
 from quietbits.solvers.numerics.safe_root import falling_root, safe_root
 
 
@@ -90,3 +91,17 @@ def test_a_falling_root_is_on_the_safe_side_and_close(function: Callable[[float]
     assert function(root) <= 0
     assert function(root) >= -1e-9 or function(root - 2e-9) > 0
     assert len(tried) < 60
+
+
+def test_the_estimate_of_the_evaluations_falls_and_is_near() -> None:
+    heard: list[tuple[int, int]] = []
+    with reporting(lambda done, total, _: heard.append((done, total))):
+        safe_root(lambda x: math.sqrt(x) * (1 + x), 3.0, start=1.0, low=0.05, high=20.0, tolerance=1e-6)
+    assert heard[0][1] <= 12
+    left = [total - done for done, total in heard[1::2]]
+    assert left == sorted(left, reverse=True)
+    assert heard[-1][0] <= 8
+    heard.clear()
+    with reporting(lambda done, total, _: heard.append((done, total))):
+        falling_root(lambda x: 2 - x**2, 0.0, 3.0, tolerance=1e-9, jump=1e-12)
+    assert heard[4][1] <= 12

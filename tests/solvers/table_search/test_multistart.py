@@ -5,6 +5,8 @@ Points under test: the best table is kept, failures are counted and reported, an
 Starting letters permit a table, and are reproducible.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,11 +25,12 @@ def program() -> TableProgram:
     return TableProgram(np.linspace(0, 1, 4), 4, CONSTRAINT, np.full(4, 0.25))
 
 
-def stay(alphabet: np.ndarray, _: TableProgramSolution) -> np.ndarray:
+def stay(alphabet: np.ndarray, _: TableProgramSolution, report: Callable[[int], None]) -> np.ndarray:
+    report(1)
     return alphabet
 
 
-def fail(_: np.ndarray, at_start: TableProgramSolution) -> np.ndarray:
+def fail(_: np.ndarray, at_start: TableProgramSolution, report: Callable[[int], None]) -> np.ndarray:  # noqa: ARG001
     raise ConvergenceError(f"stuck at {at_start.value:.3f}")
 
 
@@ -41,7 +44,7 @@ def test_the_best_of_the_starts_is_kept() -> None:
 
 
 def test_a_search_that_ends_worse_than_it_began_does_no_harm() -> None:
-    design = best_of_starts(lambda letters, _: 9 * letters - 4, program(), CONSTRAINT, 1, np.random.default_rng(0))
+    design = best_of_starts(lambda letters, *_: 9 * letters - 4, program(), CONSTRAINT, 1, np.random.default_rng(0))
     assert design.value == best_of_starts(stay, program(), CONSTRAINT, 1, np.random.default_rng(0)).value
 
 
@@ -64,6 +67,17 @@ def test_failed_starts_are_counted_and_told() -> None:
 def test_failures_alone_are_an_error_that_gives_every_reason() -> None:
     with pytest.raises(ConvergenceError, match=r"all 2 starts failed: start 1: stuck at \d.*; start 2: stuck at"):
         best_of_starts(fail, program(), CONSTRAINT, 2, np.random.default_rng(0))
+
+
+def test_every_step_of_every_start_is_reported() -> None:
+    steps = []
+    best_of_starts(stay, program(), CONSTRAINT, 2, np.random.default_rng(0), steps=3, on_step=lambda *step: steps.append(step))
+    assert [(done, str(total)) for done, total, _ in steps] == [(done, "at most 6") for done in (0, 1, 3, 4, 6)]
+    assert [text for *_, text in steps] == [
+        *["descending from start 1 of 2"] * 2,
+        *["descending from start 2 of 2"] * 2,
+        "rounding the table",
+    ]
 
 
 def test_no_starts_are_refused() -> None:

@@ -1,0 +1,64 @@
+"""Figures that no paper has: their findings, beside those of their titles."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from ..findings import Finding
+from .claims import FigureClaims
+
+PAPER = "beyond the papers"
+
+
+def _largest_gain(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the part of the gap that only more bits can gain, in per cent."""
+    return 100 * (table["optimality_gap"] - table["letters_gap"]).clip(lower=0.0)
+
+
+def _fewest_bits(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the fewest bits of a coordinate at which any secure sum is drawn, by the number of clients."""
+    return table.dropna(subset=["worst_mean_variance"]).groupby("clients")["bits_per_coordinate"].min()
+
+
+def _bits_near_central(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the fewest bits at which some secure sum is within 10 % of a trusted server's error, by the number of clients."""
+    near = table[table["worst_mean_variance"] <= 1.1 * table["central_squared_error"]]
+    return near.groupby("clients")["bits_per_coordinate"].min()
+
+
+def _useful_bits(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the bits over coordinates of designs within twice the error of unsampled noise."""
+    return table.loc[table["worst_squared_error"] <= 2 * table["central_squared_error"], "bits_per_coordinate"]
+
+
+def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the errors of sketches in floats, over that of sending nothing."""
+    return table.loc[table["mechanism"] == "central-sketch", "worst_squared_error"]
+
+
+CLAIMS: Mapping[str, FigureClaims] = {
+    "letters-gap": FigureClaims(paper=PAPER, answers=(Finding("Part of the gap that only more bits can gain (%)", _largest_gain),)),
+    "secure-sum-bits": FigureClaims(
+        paper=PAPER,
+        answers=(
+            Finding("Fewest bits of a coordinate with which some secure sum keeps the guarantee", _fewest_bits),
+            Finding("Fewest bits with which some secure sum is within 10 % of a trusted server's error", _bits_near_central),
+        ),
+    ),
+    "sampled-coordinates": FigureClaims(
+        paper=PAPER,
+        answers=(
+            Finding("Bits over coordinates of designs within twice the error of unsampled noise", _useful_bits),
+            Finding("Error of sketches in floats, where sending nothing has one at most", _sketches),
+        ),
+    ),
+    "plan-pareto": FigureClaims(
+        paper=PAPER,
+        answers=(
+            Finding(
+                "Fewest bits of a releasable design",
+                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_client"].min()],
+            ),
+        ),
+    ),
+}

@@ -90,6 +90,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedSkellamMechanism(ball, clients=1000, bits=20, granularity=0.01, local_variance=0.04, delta=1e-5)
     >>> print(mechanism.guarantee)

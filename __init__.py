@@ -7,7 +7,7 @@
 - tables: `design_mvu`, `calibrate_vector_table`, `write_table`, `read_table`, `verify_file`, `export_table`;
 - clients in other languages: `deploy`, `deploy_table`, `write_deployment`, `verify_deployment`, `load_deployment`; `encode_inputs`,
   `decode_messages`;
-- tables in bulk: `load_grid`, `design_tables`, `verify_folder`;
+- tables in bulk: `load_grid`, `design_tables`, `verify_folder`, `write_explorer`;
 - what it costs: `simulate_mean`, `repeat_mean`, `audit`, `load_sweep`, `run_sweep`, `study_mean`, `write_report`;
 - what it costs a model: `load_training`, `run_training`, `summarise_training`;
 - mathematics: `rate_distortion`, `solve_lasso`, `CountMeanSketch`, `sample_discrete_gaussian`, `secure_words`, `SecureSum`.

@@ -171,6 +171,7 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import NotFiniteError as NotFiniteError
 from .errors import PlugInError as PlugInError
 from .errors import TableError as TableError
+from .figures.explorer.explorer_page import write_explorer as write_explorer
 from .figures.report.deployment_report import write_deployment_report as write_deployment_report
 from .figures.report.report import write_report as write_report
 from .solvers.accounting.renyi_curve import RenyiCurve as RenyiCurve

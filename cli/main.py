@@ -19,6 +19,7 @@ from .plan import plan_command
 from .reproduce import ReproduceCommand, reproduce_command
 from .simulate import simulate_app
 from .sweep import sweep_command
+from .table_grid import explore_command
 from .train import train_command
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.add_typer(design_app, name="design")
 app.command("verify", cls=Command)(verify_command)
 app.command("certify", cls=Command)(certify_command)
 app.command("export", cls=Command)(export_command)
+app.command("explore", cls=Command)(explore_command)
 app.add_typer(deploy_app, name="deploy")
 app.command("encode", cls=Command)(encode_command)
 app.command("decode", cls=Command)(decode_command)

@@ -291,7 +291,7 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
 
     Notes state the guarantees, the mechanisms that the table leaves out, and the reasons of bounds.
     """
-    from ..analysis.planner.words import drop_outs_in_words, guarantees_in_words
+    from ..analysis.planner.words import bound_reasons_in_words, drop_outs_in_words, guarantees_in_words
 
     recommended = ["* Recommended."] if any(row.recommended for row in shown) else []
     others = any(row.on_frontier and not row.recommended for row in shown)
@@ -303,9 +303,7 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
     for kind, on_real_numbers in (("No shorter and no better than another mechanism", False), ("References on real numbers", True)):
         if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:
             yield f"{kind} (--all shows them): {', '.join(names)}."
-    for reason in dict.fromkeys(planned.bound_reason for planned in shown):
-        if reason is not None:
-            yield f"{reason[0].upper()}{reason[1:]}."
+    yield from bound_reasons_in_words(shown)
 
 
 def _cells(planned: "PlannedMechanism") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`quietbits design grid`: many tables at once, and the verification of a folder."""
+"""`quietbits design grid` and `explore`: many tables at once, their verification, and a page over them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +7,7 @@ import typer
 
 from ..files import shown_path
 from .commands import complain
-from .console import check_there, grid, progress_bar, run_resumable, say, warn, working
+from .console import check_outputs, check_there, grid, progress_bar, run_resumable, say, warn, working
 from .options import Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -70,6 +70,23 @@ def _print_index(index: Path) -> None:
         say(guarantee_sentence(tables))
         for sentence in filter(None, (*budget_warnings(tables, ("epsilon", "metric")), metric_sentence(tables))):
             warn(f"WARNING: {sentence}")
+
+
+def explore_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of lookup tables, such as that of `quietbits design grid`.")],
+    output: Annotated[Path, typer.Option(help="Write the page here, as HTML; - is standard output.")],
+) -> None:
+    """Write a page with sliders and pictures over all tables of a folder (`write_explorer`).
+
+    Every table is verified first. The page is one file that works offline.
+    """
+    check_there(folder)
+    check_outputs(output, inputs=[folder])
+    from ..figures.explorer.explorer_page import write_explorer
+
+    with progress_bar(f"listing the tables of {shown_path(folder)}") as on_step:
+        tables = write_explorer(folder, output, on_step=on_step)
+    say(f"Explorer of {tables:,} table{'s' * (tables > 1)}: {shown_path(output)}")
 
 
 def verify_tables(folder: Path, json: bool) -> None:

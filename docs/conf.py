@@ -10,7 +10,15 @@ from sphinx.util import logging
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, leaderboard, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
+from generators import (  # noqa: E402 - needs the path above
+    command_pages,
+    explorer_page,
+    leaderboard,
+    math_markup,
+    mechanism_pages,
+    name_pages,
+    offline,
+)
 
 project = "quietbits"
 author = "the quietbits founders"
@@ -63,6 +71,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "quietbits"
 html_static_path = ["_static"]
 html_css_files = ["quietbits.css"]
+# Pages that are copied as they are.
+html_extra_path = ["reference/generated/explorer"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = math_markup.RENDERER
@@ -94,6 +104,7 @@ def write_generated_pages(app: Any, _: Any) -> None:
     leaderboard.write(reference / "leaderboard")
     mechanism_pages.write(reference / "mechanisms")
     name_pages.write(reference / "names")
+    explorer_page.write(reference / "explorer")
 
 
 def check_requests(app: Any, error: Exception | None) -> None:

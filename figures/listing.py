@@ -71,6 +71,11 @@ _LISTED = {
         "Sampled coordinates and sketches: error against bits",
         "ten seconds",
     ),
+    "mechanism-map": ListedFigure(
+        "beyond.mechanism_map",
+        "The best mechanism by bits and ε in each trust model",
+        "about eight minutes",
+    ),
     "plan-pareto": ListedFigure(
         "planner.pareto",
         "Designs for a mean: error against bits, by trust model",

@@ -142,6 +142,16 @@ def drop_outs_in_words(plan: "Plan", shown: "Iterable[PlannedMechanism]") -> str
     return f"The guarantee needs {needed} clients. Epsilon if one fewer remains, and if half of them do: {'; '.join(numbers)}."
 
 
+def bound_reasons_in_words(shown: "Iterable[PlannedMechanism]") -> list[str]:
+    """Return why mechanisms have no lower bound, with their names if the others have a bound or another reason."""
+    names: dict[str | None, list[str]] = {}
+    for planned in shown:
+        names.setdefault(planned.bound_reason, []).append(planned.name)
+    alone = len(names) == 1
+    reasons = ((reason, own) for reason, own in names.items() if reason is not None)
+    return [f"{reason[0].upper()}{reason[1:]}." if alone else f"{', '.join(own)}: {reason}." for reason, own in reasons]
+
+
 def _epsilon(value: float | None) -> str:
     """Return an epsilon in five digits, rounded up; the last clients may not be missed."""
     if value is None or not math.isfinite(value):

@@ -109,7 +109,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_word
     ------
     ValueError
         If there are no clients, a secure sum has another number of clients or fewer than two that mask, inputs are outside the mechanism's
-        domain, or `masked` is set for a mechanism without a modular sum.
+        domain, or `masked` is set for a mechanism without a modular sum, or of the shuffled trust model.
 
     Examples
     --------
@@ -268,6 +268,8 @@ def _server(mechanism: Mechanism, random_words: WordsLike, masked: bool) -> _Ser
         return _Server(mechanism)
     if not masked:
         return _ModularServer(mechanism, None)
+    if mechanism.privacy().trust_model == "shuffled":
+        raise ValueError("masked must be False for a mechanism whose messages a shuffler mixes, got True")
     neighbours = min(MASK_NEIGHBOURS, mechanism.clients - 1)
     masks = SecureSum(mechanism.clients, mechanism.padded_dimension, mechanism.modulus, neighbours)
     return _ModularServer(mechanism, masks.session(_mask_words(random_words)))

@@ -1,6 +1,6 @@
 """Verification of every table of a folder, and of the index."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,28 @@ def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> Folde
     DataError
         If the folder has neither tables nor an index.
     """
+    return _verified(folder, _drop, on_step)
+
+
+def verified_tables(folder: Path, *, on_step: OnStep = notebook_progress) -> dict[Path, LookupTable]:
+    """Return all tables of a folder by the paths of their files, verified as `verify_folder` does.
+
+    `on_step` is called as in `verify_folder`.
+
+    Raises
+    ------
+    DataError
+        If a file is refused, or if the folder has neither tables nor an index.
+    """
+    tables: dict[Path, LookupTable] = {}
+    faults = _verified(folder, tables.__setitem__, on_step).faults
+    if faults:
+        others = f"; and {len(faults) - 1} more, which quietbits verify lists" if len(faults) > 1 else ""
+        raise DataError(f"{faults[0]}{others}")
+    return tables
+
+
+def _verified(folder: Path, keep: Callable[[Path, LookupTable], None], on_step: OnStep) -> FolderVerification:
     paths = sorted(path for path in folder.glob("*.json") if path.name != OWNER_NAME and not path.name.startswith("."))
     index = folder / INDEX_NAME
     faults: list[FileFault] = []
@@ -81,10 +103,15 @@ def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> Folde
         except OSError as error:
             faults.append(FileFault(path, "file", error.strerror or str(error)))
         else:
+            keep(path, table)
             if path.name in listed:
                 faults += _faults_of_row(table, table_format, path, listed[path.name])
     on_step(len(paths), len(paths), "verified")
     return FolderVerification(len(paths), tuple(faults))
+
+
+def _drop(_: Path, __: LookupTable) -> None:
+    """Keep no table."""
 
 
 def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:

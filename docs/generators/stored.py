@@ -14,7 +14,7 @@ FOLDER = ROOT / "build" / "site-results"
 
 
 # Code that the results depend on: the package, and the modules here that compute them.
-SOURCES = ("analysis", "design", "solvers", "docs/generators/mechanism_errors.py")
+SOURCES = ("analysis", "design", "solvers", "docs/generators/mechanism_errors.py", "docs/generators/explorer_page.py")
 
 
 @cache

@@ -1,7 +1,9 @@
 """Figures that no paper has: their findings, beside those of their titles."""
 
 from collections.abc import Mapping
+from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from ..findings import Finding
@@ -36,6 +38,14 @@ def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
     return table.loc[table["mechanism"] == "central-sketch", "worst_squared_error"]
 
 
+def _enough_bits(table: pd.DataFrame, trust_model: str, data: str) -> "pd.Series[float]":
+    """Return the fewest bits with at most 1.1 times the least error of a trust model, by epsilon."""
+    from ..beyond.mechanism_map import enough_bits
+
+    enough = enough_bits(table[(table["trust_model"] == trust_model) & (table["data"] == data)])
+    return enough["bits_per_client"]
+
+
 CLAIMS: Mapping[str, FigureClaims] = {
     "letters-gap": FigureClaims(paper=PAPER, answers=(Finding("Part of the gap that only more bits can gain (%)", _largest_gain),)),
     "secure-sum-bits": FigureClaims(
@@ -50,6 +60,19 @@ CLAIMS: Mapping[str, FigureClaims] = {
         answers=(
             Finding("Bits over coordinates of designs within twice the error of unsampled noise", _useful_bits),
             Finding("Error of sketches in floats, where sending nothing has one at most", _sketches),
+        ),
+    ),
+    "mechanism-map": FigureClaims(
+        paper=PAPER,
+        answers=(
+            *(
+                Finding(f"Fewest bits within 10 % of the least {model} error, {data}", partial(_enough_bits, trust_model=model, data=data))
+                for model, data in (("local", "vectors"), ("secure-sum", "vectors"), ("local", "items"), ("secure-sum", "items"))
+            ),
+            Finding(
+                "Local error over a trusted server's without a limit of bits",
+                lambda table: table.loc[(table["trust_model"] == "local") & np.isinf(table["most_bits"]), "ratio_to_central"],
+            ),
         ),
     ),
     "plan-pareto": FigureClaims(

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ...analysis.planner.record import Plan, PlannedMechanism
 from ...analysis.planner.words import (
+    bound_reasons_in_words,
     drop_outs_in_words,
     guarantees_in_words,
     percentage,
@@ -108,7 +109,6 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
     ]
     single = plan.task.rounds == 1
     kept = (column for column in columns if not (single and column.heading == "Average of all rounds"))
-    reasons = dict.fromkeys(planned.bound_reason for planned in shown)
     left = drop_outs_in_words(plan, every)
     return PlanTable(
         tuple(column for column in kept if any(column.value(planned) is not None for planned in every)),
@@ -116,7 +116,7 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
         folded,
         f"{len(folded)} more: no shorter and no better than another mechanism, or references on real numbers",
         guarantees_in_words(plan, trust_model),
-        (*((left,) if left else ()), *(f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason)),
+        (*((left,) if left else ()), *bound_reasons_in_words(shown)),
     )
 
 

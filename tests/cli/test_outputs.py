@@ -108,6 +108,7 @@ WRITING = {
         "decode deployed messages.qbm --report {}.html",
         "quietbits.analysis.deployed_clients.decode_messages.decode_messages",
     ),
+    "explore": ("explore tables --output {}", "quietbits.figures.explorer.explorer_page.write_explorer"),
     "export": ("export table.json --format npz --output {}", "quietbits.design.tables.export.export_table"),
     "plan": (
         "plan --clients 100 --dimension 2 --epsilon 1 --adjacency replace-one --trust local --output {}.csv",
@@ -139,7 +140,9 @@ def inputs(folder: Path, run: Run, deployed: Path, monkeypatch: pytest.MonkeyPat
     (folder / "sweep.toml").write_text(SWEEP)
     (folder / "training.toml").write_text(TRAINING)
     (folder / "grid.toml").write_text("[grid]\nepsilon = 1\nbits_in = 1\nbits_out = 1\n")
-    (folder / "table.json").write_bytes(table_bytes(run, folder))
+    (folder / "tables").mkdir()
+    for path in (folder / "table.json", folder / "tables" / "table.json"):
+        path.write_bytes(table_bytes(run, folder))
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
 
 

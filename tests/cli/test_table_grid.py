@@ -101,3 +101,17 @@ def test_unequal_promises_and_an_index_that_cannot_be_written_are_named(tmp_path
     refused = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
     assert refused.exit_code == 2
     assert refused.stderr == f"quietbits: {tmp_path / 'tables' / 'index.html'}: this is a folder: name a file\n"
+
+
+def test_a_folder_is_explored(folder: Path, tmp_path: Path) -> None:
+    run = invoke("explore", folder, "--output", tmp_path / "explorer.html")
+    assert (run.exit_code, run.stdout) == (0, f"Explorer of 4 tables: {tmp_path / 'explorer.html'}\n")
+    assert '<option value="3">epsilon_2_bits_1_2.json</option>' in (tmp_path / "explorer.html").read_text()
+    refused = invoke("explore", tmp_path, "--output", tmp_path / "nothing.html")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"quietbits: {tmp_path}: it has no tables: there must be .json files, or an index.parquet of some\n"
+    (tmp_path / "bad.json").write_text("{}")
+    refused = invoke("explore", tmp_path, "--output", tmp_path / "nothing.html")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines()[-1].startswith(f"quietbits: {tmp_path / 'bad.json'}: refused: format: ")
+    assert not (tmp_path / "nothing.html").exists()

@@ -171,6 +171,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "letters-gap": lambda: [replace(task, bits_in=2) for task in tasks if task.epsilon == 3.0],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
+        "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data != "vectors"],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
@@ -195,7 +196,7 @@ GUARANTEES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits", "sampled-coordinates"), (CENTRAL,)),
     **dict.fromkeys(("price-rate", "price-bits", "price-dimension", "price-rounds", "price-rows"), (SKETCHED,)),
     **dict.fromkeys(FREQUENCIES, ("secure-sum trust model", "local trust model", "replace-one adjacency")),
-    "plan-pareto": ("replace-one adjacency",),
+    **dict.fromkeys(("mechanism-map", "plan-pareto"), ("replace-one adjacency",)),
     "dprec-mean": (CENTRAL, LOCAL),
     "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
     "price-needed-bits": ("replace-one adjacency",),
@@ -253,7 +254,7 @@ def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "letters-gap"),
-        *("secure-sum-bits", "sampled-coordinates", "plan-pareto"),
+        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "plan-pareto"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),

@@ -23,17 +23,18 @@ from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ....solvers.numerics.bisection import first_true
 from ....solvers.numerics.projected_norm import mean_norm
 from ....solvers.numerics.rounding import SHORT_SLACK
-from ....solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
+from ....solvers.numerics.walsh_hadamard import hadamard_entries
 from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...deployment.client_program import ClientProgram, probability_word
-from ...deployment.clients.simplex import CELL_BITS, CELLS, QUANTILE_UNIT, corner_number
+from ...deployment.clients.simplex import corner_number
 from ...noise.random_words import WordsLike, WordSource, word_source
-from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered, upper_quantile
+from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
 from .random_direction import checked_direction, random_directions
-from .shared_frames import client_chunks, frame_coordinates, frame_sum, lifted_vectors
+from .shared_frames import client_chunks, frame_coordinates, frame_sum, frame_words, lifted_vectors
+from .shared_normals import normal_quantiles
 
 # Number of steps of the trapezoidal rule per narrowest width of the integrand, and the rule's end, in standard deviations.
 STEPS_PER_WIDTH = 2.5
@@ -155,24 +156,19 @@ class RotatingSimplexMechanism(VectorMechanism):
                 "corners": self.corners,
                 "closest": closest,
                 "far": far,
-                "quantiles": client_quantiles(),
+                "quantiles": normal_quantiles(),
             },
             self.message_bits,
             aggregate=self._sum_of_corners,
-            public_words=sum((self.ball.dimension - step + 1) // 2 for step in range(self.corners - 1)),
+            public_words=frame_words(self.ball.dimension, self.corners - 1),
             likelihood_ratio=Fraction(2**64 - far, far) * Fraction(odds_against, closest),
             epsilon=self.epsilon,
         )
 
     def _sum_of_corners(self, fields: IntegerArray, public: WordArray) -> FloatArray:
         """Return the sum of the corners that deployed clients sent, as `aggregate` does."""
-        dimension, drawn, start = self.ball.dimension, [], 0
-        for step in range(self.corners - 1):
-            words = (dimension - step + 1) // 2
-            drawn.append(client_normals(public[:, start : start + words])[:, : dimension - step])
-            start += words
-        corners = hadamard_entries(fields[:, :1], np.arange(1, self.corners)).astype(float)
-        return np.asarray(lifted_vectors(drawn, corners, dimension).sum(axis=0) / math.sqrt(self.corners - 1))
+        signs = hadamard_entries(fields[:, :1], np.arange(1, self.corners)).astype(float)
+        return np.asarray(lifted_vectors(public, signs, self.ball.dimension).sum(axis=0) / math.sqrt(self.corners - 1))
 
     def number_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the number for a unit vector and a public seed.
@@ -225,7 +221,7 @@ def closest_corners_sum(corners: int, closest: int, dimension: int) -> float:
 def closest_letters(projections: FloatArray, closest: int) -> NDArray[np.bool_]:
     """Return indicators of the letters with the largest inner products, shape (clients, letters)."""
     near = np.zeros(projections.shape, dtype=bool)
-    np.put_along_axis(near, np.argpartition(-projections, closest - 1, axis=1)[:, :closest], values=True, axis=1)
+    np.put_along_axis(near, np.argsort(-projections, axis=1, kind="stable")[:, :closest], values=True, axis=1)
     return near
 
 
@@ -250,10 +246,19 @@ def simplex_projections(directions: FloatArray, seeds: Sequence[int], corners: i
     (clients, corners).
     """
     projections = np.zeros((len(directions), corners))
-    for part in client_chunks(len(directions), directions.shape[1] * corners):
-        projections[part, 1:] = frame_coordinates(seeds[part], directions[part], corners - 1)
-        projections[part] = walsh_hadamard(projections[part])
-    return projections
+    projections[:, 1:] = frame_coordinates(seeds, directions, corners - 1)
+    return corner_projections(projections)
+
+
+def corner_projections(coordinates: FloatArray) -> FloatArray:
+    """Return the Walsh-Hadamard transform of rows, with the additions of deployed clients (`clients.sums.transform`) in the same order."""
+    clients, corners = coordinates.shape
+    transformed, distance = coordinates, 1
+    while distance < corners:
+        pairs = transformed.reshape(clients, -1, 2, distance)
+        transformed = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2).reshape(clients, corners)
+        distance *= 2
+    return transformed
 
 
 def corner_sum(seeds: Sequence[int], numbers: NDArray[Any], corners: int, dimension: int) -> FloatArray:
@@ -263,42 +268,6 @@ def corner_sum(seeds: Sequence[int], numbers: NDArray[Any], corners: int, dimens
         signs = hadamard_entries(numbers[part, None].astype(np.int64), np.arange(1, corners)).astype(float)
         total += frame_sum(seeds[part], signs, dimension)
     return total / math.sqrt(corners - 1)
-
-
-@cache
-def client_quantiles() -> tuple[int, ...]:
-    """Return the table of upper normal quantiles of deployed clients, in units of 2**-32.
-
-    The tails are the quotients of 1 + i/256 and 2**(32 - octave), for i from 0 to 255 and octaves from 0 to 30, and at the end 1/2.
-    Between two quantiles the table is linear: numbers differ from exact normal numbers, coupled by their quantiles, by less than 2e-6.
-    """
-    octaves = 2.0 ** np.arange(31)[:, None]
-    tails = np.append((octaves * (1 + np.arange(CELLS) / CELLS)).ravel(), 2.0**31) / 2.0**32
-    return tuple(np.rint(upper_quantile(tails) / QUANTILE_UNIT).astype(np.int64).tolist())
-
-
-@cache
-def _quantile_array() -> NDArray[np.int64]:
-    return np.array(client_quantiles())
-
-
-def client_normals(words: WordArray) -> FloatArray:
-    """Return the normal numbers of deployed clients, two for each word: `clients.simplex.normal_number` of its halves.
-
-    Examples
-    --------
-    >>> client_normals(np.array([[0x7FFFFFFF_00000000]], dtype=np.uint64)).round(4).tolist()
-    [[6.2303, 0.0]]
-    """
-    halves = np.ascontiguousarray(words, dtype="<u8").view("<u4").astype(np.int64)
-    tails = (halves & 0x7FFFFFFF) | 1
-    octaves = np.frexp(tails.astype(float))[1].astype(np.int64) - 1
-    shifts = np.maximum(octaves - CELL_BITS, 0)
-    places = octaves * CELLS + (np.where(octaves > CELL_BITS, tails >> shifts, tails << np.maximum(CELL_BITS - octaves, 0)) & (CELLS - 1))
-    table = _quantile_array()
-    upper, lower = table[places], table[places + 1]
-    sizes = (upper - ((upper - lower) * (tails & ((1 << shifts) - 1)) >> shifts)) * QUANTILE_UNIT
-    return np.asarray(np.where(halves > 0x7FFFFFFF, -sizes, sizes), dtype=float)
 
 
 def most_simplex_bits(dimension: int) -> int:

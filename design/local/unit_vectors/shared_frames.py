@@ -1,27 +1,37 @@
-"""Random subspaces that client and server derive from a public seed.
+"""Random subspaces that client and server derive from public words.
 
 The module computes a vector's coordinates in an orthonormal frame, and vectors from coordinates. A frame is the first columns of a product
 of reflections. Each reflection maps a vector of normal numbers, one number shorter than the previous vector, to an axis. The frame is
 uniformly random (Haar), as is the frame of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient Generation of
 Random Orthogonal Matrices with an Application to Condition Estimators*). The module decomposes no matrix: its time is in proportion to the
-frame's numbers. The rounded normal numbers come from `shared_randomness`; their law differs from the exact law by less than 1e-6.
-`client_chunks` splits clients into chunks, so that the numbers derived from their public seeds are not in memory all at once.
+frame's numbers. The normal numbers come from `shared_normals`; their law differs from the exact law by less than 2e-6. The words of a seed
+are those of Philox, and deployments derive words from their hash. Coordinates have the same bits as in clients of all languages: sums run
+in the order of the coordinates (`clients.simplex.next_coordinate`).
+
+`client_chunks` splits clients into chunks, so that the numbers derived from their public words are not in memory all at once.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....arrays import FloatArray
-from ...relative_entropy.shared_randomness import vectors_of_seeds
+from ....arrays import FloatArray, WordArray
+from ...relative_entropy.shared_randomness import philox_words
+from .shared_normals import normal_numbers
 
 # Largest size of the arrays in memory that hold numbers derived from public seeds, or computed from these numbers.
 MOST_NUMBERS = 2**21
 
-# Batch size of normal numbers, small enough for caches and large enough for clients to share the cost of a step.
-CHUNK = 2**19
+# Batch size of a frame's numbers, which are in memory, and of the numbers of a step, small enough for caches.
+CHUNK, STEP = 2**22, 2**15
+# Number of columns from which sums of rows are faster than sums of columns.
+FEW_COLUMNS = 8
+
+
+def frame_words(dimension: int, count: int) -> int:
+    """Return the number of words of a frame of `count` columns: each step takes two numbers from each of its words."""
+    return sum(_step_words(dimension, step) for step in range(count))
 
 
 def frame_coordinates(seeds: Sequence[int], vectors: FloatArray, count: int) -> FloatArray:
@@ -32,10 +42,7 @@ def frame_coordinates(seeds: Sequence[int], vectors: FloatArray, count: int) -> 
     dimension = vectors.shape[1]
     coordinates = np.empty((len(vectors), count))
     for part in _parts(coordinates, dimension):
-        rest, reached = vectors[part].copy(), coordinates[part]
-        for step, normals, heads in _reflections(seeds[part], dimension, range(count)):
-            _reflect(rest[:, step:], normals, heads)
-            reached[:, step] = -np.sign(heads) * rest[:, step]
+        coordinates[part] = reflected_vectors(philox_words(seeds[part], frame_words(dimension, count)), vectors[part], count)
     return coordinates
 
 
@@ -44,24 +51,11 @@ def frame_vectors(seeds: Sequence[int], coordinates: FloatArray, dimension: int)
 
     The result's shape is (clients, dimension).
     """
-    vectors = np.zeros((len(coordinates), dimension))
+    vectors = np.empty((len(coordinates), dimension))
     for part in _parts(coordinates, dimension):
-        given = coordinates[part]
-        drawn = vectors_of_seeds(seeds[part], dimension, given.shape[1])
-        vectors[part] = lifted_vectors([drawn[:, step, step:] for step in range(given.shape[1])], given, dimension)
-    return vectors
-
-
-def lifted_vectors(drawn: Sequence[NDArray[Any]], coordinates: FloatArray, dimension: int) -> FloatArray:
-    """Return vectors from coordinates in the frames of normal vectors.
-
-    The normal vectors of step k have the shape (clients, dimension - k).
-    """
-    vectors = np.zeros((len(coordinates), dimension))
-    for step in range(coordinates.shape[1])[::-1]:
-        normals, heads = _signed_lengths(drawn[step])
-        vectors[:, step] = -np.sign(heads) * coordinates[:, step]
-        _reflect(vectors[:, step:], normals, heads)
+        vectors[part] = lifted_vectors(
+            philox_words(seeds[part], frame_words(dimension, coordinates.shape[1])), coordinates[part], dimension
+        )
     return vectors
 
 
@@ -73,36 +67,63 @@ def frame_sum(seeds: Sequence[int], coordinates: FloatArray, dimension: int) -> 
     return total
 
 
+def reflected_vectors(words: WordArray, vectors: FloatArray, count: int) -> FloatArray:
+    """Return the coordinates of vectors in the frames of words, shapes (clients, frame_words) and (clients, dimension)."""
+    rest = vectors.T.copy()
+    coordinates = np.empty((len(vectors), count))
+    for step, normals, heads in _reflections(words, len(rest), range(count)):
+        _reflect(rest[step:], normals, heads)
+        coordinates[:, step] = -np.sign(heads) * rest[step]
+    return coordinates
+
+
+def lifted_vectors(words: WordArray, coordinates: FloatArray, dimension: int) -> FloatArray:
+    """Return vectors from coordinates in the frames of words, shapes (clients, frame_words) and (clients, columns)."""
+    vectors = np.zeros((dimension, len(coordinates)))
+    for step, normals, heads in _reflections(words, dimension, range(coordinates.shape[1])[::-1]):
+        vectors[step] = -np.sign(heads) * coordinates[:, step]
+        _reflect(vectors[step:], normals, heads)
+    return np.ascontiguousarray(vectors.T)
+
+
+def _step_words(dimension: int, step: int) -> int:
+    return (dimension - step + 1) // 2
+
+
 def _parts(coordinates: FloatArray, dimension: int) -> Iterator[slice]:
-    return client_chunks(len(coordinates), dimension * coordinates.shape[1], CHUNK)
+    of_step = max(FEW_COLUMNS, STEP // dimension) * dimension
+    return client_chunks(len(coordinates), dimension * coordinates.shape[1], min(CHUNK, of_step * coordinates.shape[1]))
 
 
-def _reflections(seeds: Sequence[int], dimension: int, steps: range) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+def _reflections(words: WordArray, dimension: int, steps: range) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """Yield each step with its normal vectors and their signed lengths.
 
-    Normal vectors have the shape (clients, dimension - step); the signed lengths have the signs of their first numbers. Adding the signed
+    Normal vectors have the shape (dimension - step, clients); the signed lengths have the signs of their first numbers. Adding the signed
     length to the first number gives the direction of the reflection, without cancellation.
     """
-    drawn = vectors_of_seeds(seeds, dimension, len(steps))
+    halves = np.ascontiguousarray(words, dtype="<u8").view("<u4").astype(np.uint32, copy=False)
+    starts = [0, *accumulate(2 * _step_words(dimension, step) for step in range(len(steps)))]
     for step in steps:
-        yield step, *_signed_lengths(drawn[:, step, step:])
-
-
-def _signed_lengths(drawn: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return normal vectors in double precision, and their lengths with the signs of their first numbers."""
-    normals = drawn.astype(float)
-    heads = np.copysign(np.sqrt(np.vecdot(normals, normals)), normals[:, 0])
-    # The last number of a square frame can be zero, for which either sign serves.
-    normals[heads == 0, 0] = heads[heads == 0] = 1.0
-    return normals, heads
+        normals = normal_numbers(halves[:, starts[step] : starts[step] + dimension - step].T)
+        squares = _sums(normals * normals)
+        # The last number of a square frame can be zero, for which either sign serves.
+        normals[0, squares == 0] = squares[squares == 0] = 1.0
+        yield step, normals, np.where(normals[0] < 0, -1.0, 1.0) * np.sqrt(squares)
 
 
 def _reflect(vectors: FloatArray, normals: FloatArray, heads: FloatArray) -> None:
-    """Reflect each vector in place."""
-    products = np.vecdot(vectors, normals) + heads * vectors[:, 0]
-    products /= heads * (heads + normals[:, 0])
-    vectors[:, 0] -= products * heads
-    vectors -= products[:, None] * normals
+    """Reflect each column in place."""
+    products = (_sums(vectors * normals) + heads * vectors[0]) / (heads * (heads + normals[0]))
+    vectors[0] -= products * heads
+    vectors -= products * normals
+
+
+def _sums(terms: FloatArray) -> FloatArray:
+    """Return the sum of each column, term by term from the first on; the terms may be lost."""
+    # The sum of whole rows is faster, but it takes the terms of a few columns in another order.
+    if terms.shape[1] < FEW_COLUMNS:
+        return np.asarray(np.add.accumulate(terms, axis=0, out=terms)[-1])
+    return np.asarray(np.add.reduce(terms, axis=0))
 
 
 def client_chunks(clients: int, numbers: int, most: int = MOST_NUMBERS) -> Iterator[slice]:

@@ -205,6 +205,12 @@ def test_masks_of_many_chunks_add_up_modulo_a_large_number() -> None:
     assert simulate_mean(protocol, np.array_split(vectors, 40), rng(5), masked=True).squared_error < 1e-20
 
 
+def test_a_shuffler_needs_no_masks() -> None:
+    task = Task(Interval(), 20, 1.0, 1e-3, "replace-one")
+    with pytest.raises(ValueError, match="masked must be False for a mechanism whose messages a shuffler mixes"):
+        simulate_mean(build_mechanism("split-and-mix", task), [np.full(20, 0.5)], rng(1), masked=True)
+
+
 def test_words_of_the_system_serve_too() -> None:
     result = simulate_mean(MECHANISM, [np.ones((30, 5))], secure_words, masked=True)
     assert 0 < result.squared_error < 25 * result.predicted_squared_error

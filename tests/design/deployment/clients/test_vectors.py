@@ -1,23 +1,24 @@
 """Tests of the deployed clients of vectors by themselves: tables, SQKR, and the rotating simplex."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy
 
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.deployment.clients.kashin import analyse, approach, largest_size
-from quietbits.design.deployment.clients.simplex import normal_number
+from quietbits.design.deployment.clients.simplex import next_coordinate, write_direction
+from quietbits.design.deployment.clients.sums import transform
 from quietbits.design.deployment.clients.tables import letters_of_ball
 from quietbits.design.deployment.deployment import Deployment
 from quietbits.design.deployment.public_words import public_words
 from quietbits.design.deployment.python_client import GivenWords, SourceOfWords, client_fields
 from quietbits.design.deployment.wire_format import pack_fields
 from quietbits.design.local.sqkr import KerdockFrame, sqkr_mechanism
-from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, client_normals, client_quantiles
+from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, closest_letters, corner_projections
+from quietbits.design.local.unit_vectors.shared_frames import reflected_vectors
+from quietbits.design.local.unit_vectors.shared_normals import normal_quantiles
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.tables.randomised_response import generalised_randomised_response
@@ -118,24 +119,37 @@ def test_sqkr_of_other_sizes_has_no_client(dimension: int) -> None:
         sqkr_mechanism(2.0, NormBall(dimension, 2.0)).client_program()
 
 
-def test_normal_numbers_of_client_and_server_are_equal() -> None:
-    words = np.random.default_rng(9).integers(0, 2**64, size=2000, dtype=np.uint64)
-    words[:6] = [0, 2**64 - 1, 2**31 - 1, 2**31, 0x80000001_00000001, 0x000001FF_00000100]
-    server = client_normals(words[:, None]).ravel()
-    table = client_quantiles()
-    halves = [half for word in words.tolist() for half in (word & 0xFFFFFFFF, word >> 32)]
-    assert server.tolist() == [normal_number(half, table) for half in halves]
+@pytest.mark.parametrize(("dimension", "bits"), [(5, 2), (6, 1), (40, 5)])
+def test_python_and_deployed_clients_have_the_same_corners_for_the_same_words(dimension: int, bits: int) -> None:
+    """Coordinates have the same bits, so clients that always send a closest corner send the one of largest projection."""
+    mechanism = RotatingSimplexMechanism(20.0, bits, NormBall(dimension, 2.0))
+    program, corners = mechanism.client_program(), mechanism.corners
+    public = public_words(bytes(32), 0, np.arange(30, dtype=np.uint64), program.public_words)
+    vectors = np.random.default_rng(1).normal(size=(30, dimension))
+    directions = np.array([_direction(vector) for vector in vectors])
+    # Sums of a few clients, and of many, have the same order.
+    coordinates = reflected_vectors(public, directions, corners - 1)
+    few = [reflected_vectors(public[[row]], directions[[row]], corners - 1)[0] for row in range(30)]
+    np.testing.assert_array_equal(coordinates, few)
+    projections = corner_projections(np.concatenate([np.zeros((30, 1)), coordinates], axis=1))
+    near = closest_letters(projections, mechanism.closest)
+    for row, vector in enumerate(vectors):
+        words, rest, normals = GivenWords(public[row]), directions[row].tolist(), [0.0] * dimension
+        own = [next_coordinate(rest, normals, words, step, dimension, normal_quantiles()) for step in range(corners - 1)]
+        assert own == coordinates[row].tolist()
+        cells = [0.0, *own]
+        transform(cells, 0, corners)
+        assert cells == projections[row].tolist()
+        fields = [0]
+        words = GivenWords(np.array([0, 2**64 - 1, *[5] * 8], dtype=np.uint64))
+        program.client(vector.tolist(), words, GivenWords(public[row]), fields, **program.constants)
+        assert near[row, fields[0]]
 
 
-def test_normal_numbers_are_close_to_exact_quantiles() -> None:
-    """Numbers at the middles and ends of the table's cells differ from normal quantiles by less than 2e-6."""
-    tails = np.unique(np.concatenate([np.rint(2.0**octave * (1 + np.linspace(0, 1, 1025))) for octave in range(31)])).astype(np.int64)
-    halves = (np.minimum(tails, 2**31 - 1) | 1).astype(np.uint64)
-    numbers = client_normals(halves[:, None])[:, 0]
-    exact = -scipy.special.ndtri(halves / 2.0**32)
-    assert np.abs(numbers - exact).max() < 2e-6
-    quantiles = client_quantiles()
-    assert all(first > second for first, second in pairwise(quantiles))
+def _direction(vector: np.ndarray) -> list[float]:
+    direction = [0.0] * len(vector)
+    write_direction(vector.tolist(), direction, GivenWords(np.zeros(1, dtype=np.uint64)), len(vector), 1.0)
+    return direction
 
 
 def test_the_simplex_has_the_same_corners_on_both_sides() -> None:

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from quietbits.design.local.unit_vectors import shared_frames
-from quietbits.design.local.unit_vectors.shared_frames import frame_coordinates, frame_sum
-from quietbits.design.relative_entropy.shared_randomness import SharedNormals
+from quietbits.design.local.unit_vectors.shared_frames import frame_coordinates, frame_sum, frame_words
+from quietbits.design.local.unit_vectors.shared_normals import normal_numbers
+from quietbits.design.relative_entropy.shared_randomness import philox_words
 
 
 def frame(seed: int, dimension: int, count: int) -> np.ndarray:
@@ -18,18 +19,23 @@ def frame(seed: int, dimension: int, count: int) -> np.ndarray:
 def test_a_frame_is_the_product_of_its_reflections() -> None:
     dimension, count, seed = 6, 4, 11
     product = np.eye(dimension)
-    for step, normals in enumerate(SharedNormals(seed, dimension).vectors(0, count).astype(float)):
+    words = philox_words([seed], frame_words(dimension, count))[0]
+    drawn, start = [], 0
+    for step in range(count):
+        length = (dimension - step + 1) // 2
+        drawn.append(normal_numbers(words[start : start + length].view(np.uint32))[: dimension - step])
+        start += length
+    for step, normals in enumerate(drawn):
         target = np.zeros(dimension - step)
-        target[0] = -math.copysign(float(np.linalg.norm(normals[step:])), normals[step])
-        along = normals[step:] - target
+        target[0] = -math.copysign(float(np.linalg.norm(normals)), normals[0])
+        along = normals - target
         reflection = np.eye(dimension)
         reflection[step:, step:] -= 2 * np.outer(along, along) / (along @ along)
-        np.testing.assert_allclose(reflection[step:, step:] @ normals[step:], target, atol=1e-12)
+        np.testing.assert_allclose(reflection[step:, step:] @ normals, target, atol=1e-12)
         # Before the reflections of earlier steps, the step's column is the normal vector up to this sign.
         product = product @ reflection @ np.diag(np.where(np.arange(dimension) == step, math.copysign(1.0, target[0]), 1.0))
     np.testing.assert_allclose(frame(seed, dimension, count), product[:, :count], atol=1e-12)
-    first = SharedNormals(seed, dimension).vector(0).astype(float)
-    np.testing.assert_allclose(frame(seed, dimension, 1)[:, 0], first / np.linalg.norm(first), atol=1e-12)
+    np.testing.assert_allclose(frame(seed, dimension, 1)[:, 0], drawn[0] / np.linalg.norm(drawn[0]), atol=1e-12)
 
 
 @pytest.mark.parametrize(("dimension", "count"), [(1, 1), (2, 1), (5, 3), (5, 5), (200, 63)])
@@ -70,7 +76,7 @@ def test_a_square_frame_has_either_sign() -> None:
 
 
 def test_a_number_that_is_zero_is_no_frame_without_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_frames, "vectors_of_seeds", lambda seeds, dimension, count: np.zeros((len(seeds), count, dimension)))
+    monkeypatch.setattr(shared_frames, "normal_numbers", lambda halves: np.zeros(halves.shape))
     assert np.abs(frame_coordinates([1], np.array([[0.5]]), 1)).tolist() == [[0.5]]
     np.testing.assert_allclose(np.linalg.norm(frame_coordinates([1], np.array([[0.5, 0.0]]), 2)), 0.5)
 

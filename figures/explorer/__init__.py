@@ -1,0 +1,1 @@
+"""The explorer: one offline page over a folder of certified tables."""

@@ -71,11 +71,10 @@ from .design.contracts.accounts import pure_privacy as pure_privacy
 from .design.contracts.composition import compose as compose
 from .design.contracts.domains import Categories as Categories
 from .design.contracts.domains import Interval as Interval
+from .design.contracts.error import Error as Error
 from .design.contracts.gaussian import central_gaussian_error as central_gaussian_error
 from .design.contracts.gaussian import gaussian_privacy as gaussian_privacy
 from .design.contracts.guarantee import Guarantee as Guarantee
-from .design.contracts.joint_privacy import joint_privacy as joint_privacy
-from .design.contracts.mechanism import Error as Error
 from .design.contracts.mechanism import Mechanism as Mechanism
 from .design.contracts.mechanism import ScalarMechanism as ScalarMechanism
 from .design.contracts.mechanism import SecureSumMechanism as SecureSumMechanism
@@ -102,6 +101,7 @@ from .design.deployment.deployment import Deployment as Deployment
 from .design.deployment.folder import load_deployment as load_deployment
 from .design.deployment.folder import verify_deployment as verify_deployment
 from .design.deployment.folder import write_deployment as write_deployment
+from .design.federated.joint_privacy import joint_privacy as joint_privacy
 from .design.federated.model_history import ModelHistory as ModelHistory
 from .design.federated.model_history import apply_package as apply_package
 from .design.federated.model_history import catch_up_package as catch_up_package

@@ -1,6 +1,7 @@
 """How long computations report their progress: steps in words, with the time left."""
 
 import html
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -167,6 +168,18 @@ def in_time(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def about(seconds: float) -> str:
+    """Return an expected duration in words, rounded up to about two digits.
+
+    Examples
+    --------
+    >>> about(0.4), about(13), about(92), about(754), about(5400)
+    ('1 s', '13 s', '1 min 35 s', '13 min 0 s', '1 h 30 min')
+    """
+    unit = next(unit for unit, most in ((1, 60), (5, 300), (30, 3600), (300, 36_000), (1800, math.inf)) if seconds < most)
+    return in_time(max(1, math.ceil(seconds / unit)) * unit)
 
 
 def notebook_progress(done: int, total: int, text: str) -> None:

@@ -21,6 +21,8 @@ BLUE, GREY = "#0072b2", "#555555"
 JOINERS = "\u200c\u200d"
 # Smaller shares are shown as this many percent.
 LEAST_PERCENT = Decimal("0.0001")
+# Gaps from here on are written as factors; the relative margin exceeds the rounding of the factor.
+LARGE_GAP, ROUNDING = 0.5, 1e-14
 # Characters of a value in a notebook's table.
 VALUE_WIDTH = 200
 # Columns that a reader of a result table looks for first. pandas shows the first ten and the last ten of a wide table.
@@ -114,6 +116,25 @@ def percent_up(share: float) -> str:
     ('3.3 %', '70 %', '0.0001 %')
     """
     return f"{_percent_up(share).normalize():f} %"
+
+
+def gap_up(gap: float) -> str:
+    """Return how much better the best can be than something with a gap to a lower bound, 1 less the bound over the variance.
+
+    A gap below a half is written by `percent_up`. A larger one is written as the factor of the variance over the bound, since 90 % and 99 %
+    are factors of 10 and 100; the factor has three digits, rounded up.
+
+    Examples
+    --------
+    >>> gap_up(0.0321), gap_up(0.92157), gap_up(1.0)
+    ('3.3 %', '12.8 times', 'infinitely many times')
+    """
+    if gap < LARGE_GAP:
+        return percent_up(gap)
+    if gap >= 1:
+        return "infinitely many times"
+    factor = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(1 / (1 - gap) * (1 + ROUNDING))
+    return f"{factor.normalize():,f} times"
 
 
 def percent_number_up(share: float) -> float:

@@ -29,7 +29,7 @@ TABLE, DATA, ITEMS, SWEEP, TASKS = "table.json", "data.csv", "items.txt", "sweep
 INPUTS = (TABLE, DATA, ITEMS, SWEEP, TASKS)
 OUTPUTS = ("out.json", "out.csv", "out.parquet", "out.html", "out.svg", "out", "no/folder/out.json", ".", "table.json", "-")
 # Lines that a command prints while it is at work.
-AT_WORK = re.compile(r"quietbits: \d+ (s|min \d+ s|h \d+ min)(, about [^:]* left)?: ")
+AT_WORK = re.compile(r"quietbits: \d+ ((s|min \d+ s|h \d+ min)(, about [^:]* left)?|figures?(, \d+ of them drawn before)?): ")
 # These commands end with 1 if their object fails their examination.
 FINDING = ("verify", "audit")
 # These commands name every fault of many tasks and keep finished tasks: the same command goes on.

@@ -29,8 +29,11 @@ from .mutants import KINDS, Mutant, mutants_of
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("solvers/divergences", "solvers/accounting", "design/tables", "design/secure_sum")
 """Folders of proofs and certificates; folders of the same names hold their tests."""
-MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "calibration", "gaussian", "joint_privacy", "privacy"))
-"""Modules of accounts and of calibration, in a folder that holds other things too."""
+MODULES = (
+    *(f"design/contracts/{name}.py" for name in ("accounts", "calibration", "gaussian", "privacy")),
+    "design/federated/joint_privacy.py",
+)
+"""Modules of accounts and of calibration, in folders that hold other things too."""
 ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")
 STEP_SECONDS = 0.005

@@ -53,7 +53,7 @@ def design_grid_command(
 def _print_index(index: Path) -> None:
     from ..analysis.sweeps.budgets import budget_warnings, guarantee_sentence
     from ..figures.report.table_index import PAGE_NAME, index_rows, metric_sentence
-    from ..shown import percent_up
+    from ..shown import gap_up
 
     tables = index_rows(index)
     gaps = {
@@ -62,7 +62,7 @@ def _print_index(index: Path) -> None:
     }
     rows = (
         ("tables", f"{len(tables):,}, each as JSON, in {index.parent}"),
-        *((f"largest gap, {words}", percent_up(max(shares)) if len(shares) else "none") for words, shares in gaps.items()),
+        *((f"largest gap, {words}", gap_up(max(shares)) if len(shares) else "none") for words, shares in gaps.items()),
         ("index", f"{index}, {index.with_name(PAGE_NAME)}"),
     )
     grid("Tables designed and certified", rows)

@@ -82,7 +82,7 @@ html_sidebars = {"index": [], "leaderboard/index": [], "get-started": [], "bench
 html_theme_options = {
     "logo": {"text": "quietbits"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 10,
+    "header_links_before_dropdown": 8,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
@@ -94,6 +94,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# Without a mode the theme's script complains in the console of a first visit.
+html_context = {"default_mode": "auto"}
 copyright = author  # noqa: A001 - Sphinx's name
 
 

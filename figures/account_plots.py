@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from ..analysis.composition.account import account_after_each_part
 from ..analysis.composition.spec import Composition
@@ -24,14 +22,12 @@ from ..solvers.accounting.renyi_curve import MOST_ROUNDS
 from ..solvers.accounting.sampling import Sampling
 from .drawing.directed_rounding import rounded_up
 from .drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from .drawing.save import DOTS_PER_INCH, METADATA
-from .drawing.style import GREY, WIDTH, add_caption, print_style
+from .drawing.save import DOTS_PER_INCH, METADATA, FigureFacts
+from .drawing.style import GREY, WIDTH, add_caption, print_style, solve_layout
 
 # Largest number of rounds shown, as a multiple of the requested number.
 BEYOND = 10
 POINTS = 13
-# Ratio of a vertical axis' ends below which the axis shows numbers between powers of ten.
-DECADES = 1000.0
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY)
 PROVEN_LINE, OTHER_LINE = "-", (0, (4, 2))
 # Largest number of characters in a line of the legend, which takes the width of the page.
@@ -100,7 +96,9 @@ def _write(reports: list[AccountReport], asked: int, path: Path) -> None:
     buffer = io.BytesIO()
     with print_style():
         figure = draw_accounts(epsilon_by_rounds(reports), reports[asked])
-        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+        solve_layout(figure)
+        about = FigureFacts(f"Epsilon by rounds: {reports[asked].subject.mechanism}", " ".join(figure.get_supxlabel().split()))
+        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=about.metadata(kind))
     write_atomically(path, buffer.getvalue())
 
 
@@ -165,20 +163,10 @@ def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
     if 0 < privacy.epsilon < math.inf:
         circle: dict[str, Any] = {"color": GREY, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""}
         axes.plot([privacy.rounds], [privacy.epsilon], label=f"guarantee: ε = {rounded_up(privacy.epsilon, 4)}", **circle)
-    label_few_decades(axes)
     axes.grid(visible=True)
     figure.legend(loc="outside upper left", ncols=1, handlelength=3.5)
     add_caption(figure, _caption(asked))
     return figure
-
-
-def label_few_decades(axes: Axes) -> None:
-    """Label numbers between powers of ten on a logarithmic vertical axis of few decades."""
-    low, high = axes.get_ylim()
-    if high < DECADES * low:
-        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
 
 
 def _label(account: AccountedEpsilon, adjacency: str) -> str:

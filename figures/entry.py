@@ -38,14 +38,13 @@ class FigureEntry:
     Attributes
     ----------
     name : str
-        Name on the command line, of the files, and in `LISTING`, which holds the title and the running time.
+        Name on the command line, of the files, and in `LISTING`, which holds the title and the processor time.
     paper : str
         Paper that the figure reproduces or extends.
     experiment : str
         Value of the column ``experiment`` in the table.
     tasks : callable
-        Function that returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, or for trainings
-        one to three minutes.
+        Function that returns the tasks from a root seed and a flag for fewer and smaller tasks.
     draw : callable
         Function that draws the table, called inside `print_style`.
     table : callable

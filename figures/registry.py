@@ -1,10 +1,10 @@
 """The registry of figures, and the writing of their pictures, tables and Markdown."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -19,13 +19,14 @@ from ..progress import OnStep, notebook_progress
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
+from .finished import RESULTS, FinishedFigure, GridRun, read_finished, record_finished, source_digest
 from .listing import LISTING
+from .markdown import markdown_document
+from .selection import parse_selection
+from .work import ExpectedWork, figure_work, part_of
 
 if TYPE_CHECKING:
     from ..analysis.training.task import TrainingTask
-
-
-DIGITS = 6
 
 
 def _entries(module: str) -> tuple[FigureEntry, ...]:
@@ -43,80 +44,149 @@ def _names() -> dict[str, tuple[str, ...]]:
 
 FIGURES: Mapping[str, FigureEntry] = LoadedByName(_names(), _entries)
 """Entries by name; accessing an entry loads its module."""
-# Folder of the figures' tasks, beside the figures.
-RESULTS = "results"
 
 
 def reproduce(
-    names: Sequence[str],
+    names: Sequence[str] | None,
     output: Path,
     *,
     seed: int = 0,
     quick: bool = False,
     data: Path | None = None,
+    only: Sequence[str] = (),
     workers: int = 1,
     dask: str | None = None,
     cache: Path | None = None,
+    on_work: Callable[[ExpectedWork], None] | None = None,
     on_step: OnStep = notebook_progress,
 ) -> list[Path]:
-    """Make figures, one after the other, as SVG, PDF, PNG, CSV and Markdown.
+    """Make figures, one after the other, as SVG, PDF, PNG, CSV and Markdown, and an index page of all figures of the folder.
 
-    The CSV file holds the table behind the figure; the Markdown file is for readers. The tasks of a figure are a sweep in the folder
-    ``results/<name>``. An interrupted run resumes, and a training resumes from its checkpoint. The same seed and the same versions of the
-    software give the same files, for any number of workers.
+    The CSV file holds the table behind the figure; the Markdown file is for readers. ``index.html`` states for each figure what its paper
+    claims, what came out, and whether the table agrees. The tasks of a figure are a sweep in the folder ``results/<name>``. An interrupted
+    run resumes, and a training resumes from its checkpoint; a figure that was drawn from the same tasks and code is kept. The same seed and
+    the same versions of the software give the same files, for any number of workers.
 
     Parameters
     ----------
-    names : sequence of str
-        Names of figures (`FIGURES`). No names select all figures, or, with `data`, all figures that can run on some of the data.
+    names : sequence of str or None
+        Names of figures (`FIGURES`). None selects all figures, or, with `data`, all figures that can run on some of the data.
     output : Path
         Folder of the files, created if missing.
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in half a minute on two cores, or trainings in one to three minutes.
+        Whether to make each figure smaller, in the recorded times of `LISTING`.
     data : Path or None
         Folder with the data of the papers, in the layout of `found_data`. The trainings are then those of the papers, on all data sets of
         the figure that the folder holds. Figures without `FigureEntry.on_data` refuse it.
+    only : sequence of str
+        Parts of the grids, such as ``["epsilon=4"]``: tasks whose field has the value. Conditions on the same field allow both values,
+        those on different fields must all hold. Tasks without the field stay, as references. Figures without a task of such a value are
+        left out. A picture states that it is partial, and a later run of all tasks uses the results.
     workers, dask, cache
         Workers, scheduler and folder of tables, as in `run_tasks`.
+    on_work : callable or None
+        Called with the expected work before any task runs.
     on_step : callable
-        Progress callback ``on_step(done, total, text)`` over all figures together.
+        Progress callback ``on_step(done, total, text)`` over all figures together, in seconds of expected work where durations are
+        recorded.
 
     Returns
     -------
     list of Path
-        The files.
+        The files; the last one is the index page.
 
     Raises
     ------
     ValueError
-        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or, as a `MissingExtraError`,
-        if a model needs torch, which is not installed. No task runs then.
+        If a figure's name is unknown, an argument is out of range, a condition of `only` names an unknown field or a value that no task
+        has, a figure that needs no data gets a folder, or, as a `MissingExtraError`, if a model needs torch, which is not installed. No
+        task runs then.
     DataError
         If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. No task runs then.
     IncompleteSweepError
         If some tasks failed; the other tasks are finished and saved.
     """
+    from .agreement.index_page import FigureIndex
+
     check_folder(output)
-    if names or data is None:
-        for name in names:
-            check_listed("figure", name, FIGURES, "quietbits reproduce --help")
-        tasks = {name: _tasks(FIGURES[name], seed, data, quick=quick) for name in names or FIGURES}
-    else:
-        tasks = _tasks_on(data, seed, quick=quick, on_step=on_step)
-    total = _steps(tasks)
-    files, before = [], 0
-    for name, own in tasks.items():
-        entry = FIGURES[name]
-        progress = _part_of(on_step, before, len(own), total, entry.name)
+    tasks = _named_tasks(names, seed, data, quick=quick, on_step=on_step)
+    selection = parse_selection(only, tasks.values())
+    part = str(selection)
+    chosen = {name: selection.of(own) for name, own in tasks.items()}
+    selected = {name: own for name, own in chosen.items() if own}
+    if not selected:
+        raise ValueError(f"only must leave a task of some figure, got {part}: no figure has tasks of all these values")
+    records = {name: read_finished(output, name) for name in selected}
+    kept = {name: record for name, record in records.items() if record and record.source == source_digest(selected[name], part)}
+    work = ExpectedWork(
+        figures=[
+            figure_work(name, own, output / RESULTS / name, of=len(tasks[name]), quick=quick, drawn=name in kept, recorded=data is None)
+            for name, own in selected.items()
+        ],
+        part=part,
+        left_out=[name for name in chosen if name not in selected],
+        workers=1 if dask else workers,
+    )
+    if on_work is not None:
+        on_work(work)
+    index = FigureIndex(output, list(selected))
+    for name in work.left_out:
+        index.leave_out(name, f"no task has {part}")
+    files, undrawn, before = list[Path](), list[str](), 0
+    for figure in work.figures:
+        entry, own = FIGURES[figure.name], selected[figure.name]
+        if figure.drawn:
+            files += [output / file for file, _ in kept[figure.name].files]
+            continue
+        progress = part_of(on_step, before, figure.weight, work.steps, entry.name)
         rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
-        before += len(own)
-        on_step(before, total, f"drawing {entry.name}")
-        files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
-        before += 1
-        on_step(before, total, f"drew {entry.name}")
+        on_step(before + figure.weight - 1, work.steps, f"drawing {entry.name}")
+        before += figure.weight
+        grid = GridRun(
+            name=entry.name,
+            seed=seed,
+            quick=quick,
+            data=None if data is None else str(data),
+            part=part,
+            tasks=len(own),
+            of=len(tasks[entry.name]),
+            source=source_digest(own, part),
+        )
+        try:
+            finished = _write(entry, entry.table(_without_provenance(rows)), output, grid)
+        except (LookupError, ValueError):
+            if not part:
+                raise
+            # A picture may need tasks that the part leaves out.
+            undrawn.append(entry.name)
+            index.leave_out(entry.name, "the part lacks tasks that the picture needs")
+            continue
+        files += [output / file for file, _ in finished.files]
+        index.add(finished)
+        index.write()
+        on_step(before, work.steps, f"drew {entry.name}")
+    files.append(index.write())
+    if undrawn:
+        raise ValueError(
+            f"only must leave the tasks that a picture needs, got {part} for {', '.join(undrawn)}: allow more values of these figures; "
+            f"their results are kept in {output / RESULTS}"
+        )
     return files
+
+
+def _named_tasks(
+    names: Sequence[str] | None, seed: int, data: Path | None, *, quick: bool, on_step: OnStep
+) -> Mapping[str, Sequence[SweepTask]]:
+    """Return the tasks of figures by name."""
+    if names is None and data is not None:
+        return _tasks_on(data, seed, quick=quick, on_step=on_step)
+    if names is not None and not names:
+        raise ValueError("names must have a figure, got none: None selects all figures")
+    for name in names or ():
+        check_listed("figure", name, FIGURES, "quietbits reproduce --help")
+    return {name: _tasks(FIGURES[name], seed, data, quick=quick) for name in names or FIGURES}
 
 
 def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> Sequence[SweepTask]:
@@ -161,73 +231,18 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
         raise missing_extra("torch", f"figures on {there} in {data}")
     if left_out:
         reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
-        on_step(0, _steps(tasks), f"left out, {reasons}")
+        on_step(0, sum(map(len, tasks.values())), f"left out, {reasons}")
     return tasks
-
-
-def _steps(tasks: Mapping[str, Sequence[SweepTask]]) -> int:
-    """Return the number of steps of figures: their tasks, and a step to draw each figure."""
-    return sum(len(own) + 1 for own in tasks.values())
-
-
-def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:
-    """Return a callback that converts the progress of one figure to that of all figures."""
-    return lambda done, steps, text: on_step(before + done * own // steps, total, f"{name}: {text}")
 
 
 def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns=[name for name in rows if name == "seed" or str(name).startswith("version_")])
 
 
-def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
-    frame, title = with_provenance(table, entry.experiment, seed), entry.heading(table)
+def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, grid: GridRun) -> FinishedFigure:
+    """Draw a figure, write its files, and record them."""
+    frame, heading = with_provenance(table, entry.experiment, grid.seed), entry.heading(table)
+    title = heading + grid.partial
     with print_style():
-        return save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))
-
-
-def markdown_document(title: str, frame: pd.DataFrame) -> str:
-    """Return a table as a page of Markdown.
-
-    Columns with the same value in all rows become a sentence above the table. Numbers are rounded to the nearest of six digits; only the
-    CSV file keeps the direction of bounds.
-
-    Examples
-    --------
-    >>> print(markdown_document("Two runs", pd.DataFrame({"clients": [10, 10], "error": [0.25, None]})))
-    # Two runs
-    <BLANKLINE>
-    clients: 10
-    <BLANKLINE>
-    | error |
-    |---:|
-    | 0.25 |
-    |  |
-    <BLANKLINE>
-    """
-    common = [name for name in frame if len(frame) > 1 and frame[name].nunique(dropna=False) == 1]
-    columns = [name for name in frame if name not in common]
-    # Omit columns that apply to no row.
-    shared = [f"{name}: {_cell(frame[name].iloc[0])}" for name in common if _cell(frame[name].iloc[0])]
-    ruler = "|".join("---:" if pd.api.types.is_numeric_dtype(frame[name]) else "---" for name in columns)
-    lines = [
-        _line([str(name) for name in columns]),
-        f"|{ruler}|",
-        *(_line([_cell(value) for value in row]) for row in _rows(frame, columns)),
-    ]
-    parts = [f"# {title}", "; ".join(shared), "\n".join(lines)]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _rows(frame: pd.DataFrame, columns: list[Any]) -> list[tuple[Any, ...]]:
-    return list(zip(*(frame[name].tolist() for name in columns), strict=True))
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(value: Any) -> str:
-    if pd.isna(value):
-        return ""
-    text = f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")
+        files = save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))
+    return record_finished(output, grid, heading, files)

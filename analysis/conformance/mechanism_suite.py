@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ...design.contracts.mechanism import Error, SecureSumMechanism
+from ...design.contracts.error import Error
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.registry import Entry
 from ...design.secure_sum.aggregation import SecureSum
 from ...solvers.accounting.sampling import FixedSizeSampling

@@ -53,6 +53,14 @@ class MessageSuite(Tried):
         spread = math.sqrt(np.square(errors).sum(axis=1).mean() / len(errors))
         assert np.linalg.norm(errors.mean(axis=0)) <= one_case.mechanism.bias_bound + 5 * spread
 
+    def test_the_parts_of_the_variance_add_up_to_it(self, one_case: Case) -> None:
+        mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
+        parts, variance = mechanism.variance_parts(inputs), mechanism.law(inputs).variance
+        assert np.allclose(parts.total, variance, rtol=1e-9, atol=0.0)
+        for part in (parts.compression, parts.rounding, parts.noise, parts.unsplit):
+            assert part.shape == variance.shape
+            assert (part >= -1e-12 * variance).all()
+
     def test_the_error_is_as_predicted(self, one_case: Case) -> None:
         squares = np.square(errors_of_rounds(one_case)).sum(axis=1)
         predicted = one_case.mechanism.error(one_case.inputs(CLIENTS))

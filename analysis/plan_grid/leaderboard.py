@@ -103,7 +103,7 @@ def winners_in_words(rows: pd.DataFrame) -> list[str]:
         counts = chosen["mechanism"].value_counts()
         first = [str(name) for name, count in counts.items() if count == counts.iloc[0]]
         zero = int(chosen["zero_wins"].sum())
-        without = f"; answering without messages has at most its error in {zero}" if zero else ""
+        without = f"; answering without messages has at most the winner's error in {zero}" if zero else ""
         sentences.append(
             f"{model}: {' and '.join(first)} {'wins' if len(first) == 1 else 'win'} {'' if len(first) == 1 else 'each '}"
             f"{counts.iloc[0]} of {served['number'].nunique()} tasks, with {chosen['mechanism'].nunique()} different winners{without}"

@@ -29,12 +29,15 @@ class PredictedError:
         Upper bound on the expected error of a round over all inputs of the domain, with the bound on the bias.
     bias_bound : float
         Upper bound on the norm of the bias.
+    squared_bias : float
+        Part of `of_population` that is the squared norm of the bias.
     """
 
     of_population: float
     of_all_rounds: float
     worst: float
     bias_bound: float
+    squared_bias: float
 
 
 def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 1) -> PredictedError:
@@ -64,4 +67,49 @@ def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 
         of_all_rounds=noise / rounds + square,
         worst=worst.of_mean(clients),
         bias_bound=worst.bias,
+        squared_bias=square,
     )
+
+
+@dataclass(frozen=True)
+class ErrorParts:
+    """Expected squared error of one round's mean by cause, for a stated population; the parts add up to `PredictedError.of_population`.
+
+    Attributes
+    ----------
+    bias : float
+        Squared norm of the bias, if the mechanism states it.
+    compression : float
+        Variance of the choices of clients (`VarianceParts`), and the error of a common sketch.
+    rounding, noise : float
+        Variance of rounding and of noise.
+    unsplit : float
+        Variance whose parts no formula separates, such as that of nonlinear decoders.
+    """
+
+    bias: float
+    compression: float
+    rounding: float
+    noise: float
+    unsplit: float
+
+
+def predict_parts(mechanism: Mechanism, sample: PopulationSample) -> ErrorParts:
+    """Return the parts of the error that `predict_error` returns for one round.
+
+    Examples
+    --------
+    >>> from quietbits.analysis.planner.population import draw_sample
+    >>> from quietbits.design.contracts.domains import Interval
+    >>> from quietbits.design.local.cldp import CLDPMechanism
+    >>> parts = predict_parts(CLDPMechanism(1.0), draw_sample("uniform", Interval(), 1000, seed=0))
+    >>> round(parts.noise / parts.rounding, 1), parts.compression
+    (5.5, 0.0)
+    """
+    predicted = predict_error(mechanism, sample)
+    if not mechanism.decodes_linearly:
+        return ErrorParts(predicted.squared_bias, 0.0, 0.0, 0.0, predicted.of_population - predicted.squared_bias)
+    parts = mechanism.variance_parts(sample.inputs)
+    of_mean = {name: float(np.mean(getattr(parts, name))) / sample.clients for name in ("compression", "rounding", "noise", "unsplit")}
+    of_mean["compression"] += mechanism.shared_variance(sample.mean)
+    return ErrorParts(predicted.squared_bias, **of_mean)

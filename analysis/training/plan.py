@@ -10,13 +10,13 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...design.contracts.gaussian import gaussian_privacy
-from ...design.contracts.joint_privacy import joint_privacy
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism, VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, Privacy, Scalar
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_offered_adjacency
 from ...design.federated.adaptive_clipping import sum_noise_multiplier, usual_count_deviation
+from ...design.federated.joint_privacy import joint_privacy
 from ...design.federated.model_layers import ModelLayers
 from ...design.local.vector_gaussian import calibrate_noise_multiplier
 from ...design.secure_sum.noisy_count import NoisyCount

@@ -203,6 +203,7 @@ class TrainingTask:
         same = self._columns(federation.state.dimension, float(plan.message_bits), plan.trust_model)
         given = {f"built_{name}" for name, _ in self.mechanism.options}
         same |= {name: value for name, value in plan.built().items() if name not in given}
+        same["test_examples"] = len(federation.data.test)
         rows = []
         for place in range(setting.rounds):
             row: dict[str, Scalar] = same | {"round": place + 1, "epsilon": float(plan.epsilons[place])}

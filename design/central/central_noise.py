@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import LARGEST_DIMENSION, check_choice
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ..contracts.delegated import DelegatedItems, DelegatedNumbers
+from ..contracts.error import VarianceParts
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import MessageScore, VectorMechanism
 from ..contracts.norm_ball import NormBall
@@ -115,6 +116,11 @@ class CentralNoise(VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of rounding each vector, with a client's share of the noise."""
         return self.granularity**2 * (self._share + np.asarray(self._rounding_variance(self._in_steps(self.ball.check(vectors)))))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by rounding and a client's share of the noise."""
+        variance = self.variance(vectors)
+        return VarianceParts.split(variance, rounding=variance - self.granularity**2 * self._share)
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> WordArray:
         """Return rounded vectors, and random words for the server's key, modulo 2**64."""

@@ -17,6 +17,7 @@ from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.renyi_curve import check_delta
+from ..contracts.error import VarianceParts
 from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import MessageScore
@@ -132,6 +133,10 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the dimension times the variance of a client's share of the noise, for each vector."""
         return np.full(len(self.ball.check(vectors)), self.variance_bound)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector as noise; `shared_variance` is that of compression."""
+        return VarianceParts.split(self.variance(vectors))
 
     @cached_property
     def _sketch_ball(self) -> NormBall:

@@ -20,6 +20,7 @@ from ...solvers.accounting.subsampled_coordinates import subsampled_coordinate_c
 from ...solvers.divergences.discrete_gaussian_divergence import smoothed_sums
 from ..contracts.accounts import renyi_account
 from ..contracts.calibration import calibrate_parameter
+from ..contracts.error import VarianceParts
 from ..contracts.gaussian import LARGEST_MULTIPLIER
 from ..contracts.mechanism import MessageScore
 from ..contracts.norm_ball import LARGEST_CLIP_NORM, NormBall, check_ball
@@ -175,6 +176,14 @@ class SubsampledGaussianMechanism(CentralNoise):
         squares = (rotated**2).sum(axis=1) * self.granularity**2
         kept = self.ball.dimension / self.padded_dimension
         return kept * self._sampled(squares, dithering_variance(rotated)) + self.granularity**2 * self._share
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by sampled coordinates, rounding, and a client's share of the noise."""
+        rotated = self._in_levels(self.ball.clip(self.ball.check(vectors)))
+        compression = self.ball.dimension / self.padded_dimension * self._sampled((rotated**2).sum(axis=1) * self.granularity**2, 0.0)
+        variance = self.variance(vectors)
+        rounding = variance - compression - self.granularity**2 * self._share
+        return VarianceParts.split(variance, compression=compression, rounding=np.maximum(rounding, 0.0))
 
     def privacy(self) -> Privacy:
         """Return the privacy of one noisy sum, by the Rényi divergences of independently sampled coordinates."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
+from .error import VarianceParts
 from .mechanism import FrequencyMechanism, Mechanism, MessageScore, ScalarMechanism
 from .privacy import Privacy
 
@@ -102,6 +103,11 @@ class DelegatedNumbers(Delegated, ScalarMechanism):
         """Return the variance of `inner` for each number."""
         return np.asarray(self.inner.variance(self._vectors(values)))
 
+    def variance_parts(self, inputs: ArrayLike) -> VarianceParts:
+        """Return the parts of the variance of `inner`."""
+        parts: VarianceParts = self.inner.variance_parts(self._vectors(inputs))
+        return parts
+
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
         """Return the estimated mean of the numbers."""
         return self.domain.middle + float(self.inner.decode(aggregate, clients)[0])
@@ -140,6 +146,11 @@ class DelegatedItems(Delegated, FrequencyMechanism):
     def other_variance(self) -> float:
         """Variance of the noise on a coordinate."""
         return self.holder_variance
+
+    def variance_parts(self, items: ArrayLike) -> VarianceParts:
+        """Return the parts of the variance of `inner`."""
+        parts: VarianceParts = self.inner.variance_parts(self._vectors(items))
+        return parts
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the frequencies, which may be negative."""

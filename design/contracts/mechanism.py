@@ -17,6 +17,7 @@ from ...errors import InfeasibleError
 from ...shown import ShownFields
 from ...solvers.decoders.simplex_projection import project_onto_simplex
 from .domains import Categories, Domain, Interval
+from .error import Error, MessageLaw, VarianceParts
 from .guarantee import Guarantee
 from .joint_messages import JointMessages
 from .norm_ball import NormBall
@@ -30,52 +31,6 @@ if TYPE_CHECKING:
 FREQUENCY_ROUNDING = 1e-9
 # Range of epsilon of mechanisms with closed formulas; tables, which a solver designs, have a narrower range.
 EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
-
-
-@dataclass(frozen=True)
-class Error:
-    """The error of an estimate of the mean, in squared L2 distances and squared input units.
-
-    Attributes
-    ----------
-    variance : float
-        Expected squared distance of one client's decoded message from its clipped input. The mean of n clients has this variance over n.
-    bias : float
-        Upper bound on the norm of the bias of the estimate; 0.0 for an unbiased mechanism.
-    wrap_probability : float
-        Upper bound on the probability that a modular sum wraps around; `variance` leaves wrap-around out.
-    shared : float
-        Expected squared error that all clients of a round share, such as the error of a common sketch. The expectation is over public
-        randomness that is new in each round: more rounds lower this error, more clients do not.
-    """
-
-    variance: float
-    bias: float = 0.0
-    wrap_probability: float = 0.0
-    shared: float = 0.0
-
-    def of_mean(self, clients: int, rounds: int = 1) -> float:
-        """Return the expected squared error of the mean of clients over rounds, without wrap-around.
-
-        Averaging over rounds lowers the variance and keeps the bias.
-        """
-        return (self.variance / clients + self.shared) / rounds + self.bias**2
-
-
-@dataclass(frozen=True)
-class MessageLaw:
-    """Bias and variance of decoded messages, in units and squared units of the inputs.
-
-    Attributes
-    ----------
-    bias : ndarray of float64, shape (clients, dimension), or a single 0.0
-        Expectation of each decoded message less its clipped input.
-    variance : ndarray of float64, shape (clients,)
-        Expected squared L2 distance of each decoded message from its expectation.
-    """
-
-    bias: FloatArray
-    variance: FloatArray
 
 
 MessageScore = Callable[[NDArray[Any]], FloatArray]
@@ -273,6 +228,14 @@ class Mechanism(ShownFields, ABC):
         """
         return MessageLaw(self.known_bias(inputs), self.variance(inputs))
 
+    def variance_parts(self, inputs: ArrayLike) -> VarianceParts:
+        """Return the variance of each decoded message by cause; the parts add up to that of `law`.
+
+        The default does not know the parts.
+        """
+        variance = self.law(inputs).variance
+        return VarianceParts.split(variance, unsplit=variance)
+
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return a score of messages: large for the first input, small for the second.
 
@@ -400,6 +363,10 @@ class FrequencyMechanism(Mechanism):
     def variance(self, items: ArrayLike) -> FloatArray:
         """Return `variance_bound` for each item."""
         return np.full(len(self.domain.clip(items)), self.variance_bound)
+
+    def variance_parts(self, items: ArrayLike) -> VarianceParts:
+        """Return `variance` as noise, since items are neither rounded nor compressed by private choices."""
+        return VarianceParts.split(self.variance(items))
 
     def error(self, items: ArrayLike | None = None) -> Error:
         """Return the error of the frequencies for given items, or the worst error of the domain."""

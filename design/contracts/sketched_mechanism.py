@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from ...arrays import FloatArray
 from ..transforms.linear_sketch import LinearSketch
-from .mechanism import Error, VectorMechanism
+from .error import Error
+from .mechanism import VectorMechanism
 from .norm_ball import check_ball
 
 # Ratio of the norm at which sketches are clipped to the clip norm times `length_factor`. Few sketches are longer, as lengths vary by 1 /

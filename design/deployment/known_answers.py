@@ -13,6 +13,7 @@ from ...arrays import IntegerArray, WordArray
 from ..contracts.domains import Categories, Interval
 from ..contracts.norm_ball import NormBall
 from .public_words import public_words
+from .translation.typed_program import cell_lengths, typed_program
 from .wire_format import pack_fields
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 FORMAT = "quietbits-vectors/1"
 VECTORS = 1000
-# Number of random and public words of all vectors together, above which there are fewer vectors, and the least number of them.
+# Number of random and public words, and numbers in a client's memory, of all vectors together, above which there are fewer vectors, and the
+# least number of them.
 MOST_WORDS, FEWEST_VECTORS = 2**21, 8
 # Number of words made at a time, and the number of coordinates or items up to which the decoded value is stated.
 WORDS_AT_A_TIME, MOST_DECODED = 64, 32
@@ -57,10 +59,11 @@ def known_answers(deployment: "Deployment") -> bytes:
     The inputs and words are derived from the deployment's hash, so that the same deployment has the same file. Each vector has the
     ``input``, the ``round`` and ``client`` of the public words, all random ``words`` in the order in which the client takes them, the
     ``fields`` and the ``message`` in hexadecimal digits, and the ``decoded`` value of the message alone, for tables as a fraction. There
-    are 1000 vectors, and fewer for messages that take thousands of words.
+    are 1000 vectors, and fewer for messages that take thousands of words or numbers.
     """
     program = deployment.program
-    vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields + program.public_words)))
+    cells = sum(cell_lengths(typed_program(program.client)[-1], program.constants).values())
+    vectors = min(VECTORS, max(FEWEST_VECTORS, MOST_WORDS // (3 * program.fields + program.public_words + cells)))
     key = hashlib.sha256(f"known answers of {deployment.hash}".encode("ascii")).digest()
     inputs, edges = _inputs(deployment, vectors, key), _edges(deployment)
     streams = [public_words(key, 0, np.arange(vectors, dtype=np.uint64), WORDS_AT_A_TIME).tolist()]

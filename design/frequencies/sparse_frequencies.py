@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CATEGORIES, MOST_ITEMS, check_integer
 from ...arrays import FloatArray, IndexArray
-from ..contracts.mechanism import Error, FrequencyEstimate, check_frequencies
+from ..contracts.error import Error
+from ..contracts.mechanism import FrequencyEstimate, check_frequencies
 from ..contracts.options import parameter
 from ..contracts.sketched_mechanism import error_of_draws
 from ..contracts.task import Budget

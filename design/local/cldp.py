@@ -19,19 +19,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
 from ...arrays import FloatArray
-from ...errors import InfeasibleError
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..contracts.accounts import pure_privacy
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import ScalarMechanism, VectorMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..deployment.client_program import ClientProgram, fields_below, probability_word
-from ..deployment.clients.signs import sign_of_coordinate, sign_of_direction, sign_of_number, sign_of_transform
+from ..deployment.clients.signs import sign_of_coordinate, sign_of_direction, sign_of_number, sign_of_transform, signs_of_point
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.dithering import finite_values
 from .message_checks import checked_messages
 from .unit_vectors.random_direction import random_directions
+from .unit_vectors.shared_normals import normal_quantiles
 
 # Largest number of signs of the Hadamard matrix in memory.
 CHUNK = 2**22
@@ -117,6 +118,10 @@ class CLDPMechanism(ScalarMechanism):
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return the exact variance of each value, ``half_width**2 (1 / C**2 - t**2)``."""
         return np.asarray(self._half_width**2 * (self._contrast**-2 - self._signed(values) ** 2))
+
+    def variance_parts(self, values: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to an end of the interval, ``half_width**2 (1 - t**2)``, and the flip of the bit."""
+        return VarianceParts.split(self.variance(values), rounding=self._half_width**2 * (1 - self._signed(values) ** 2))
 
     @property
     def _half_width(self) -> float:
@@ -224,8 +229,6 @@ class SampledSignMechanism(VectorMechanism):
 
     def client_program(self) -> ClientProgram:
         """Return the program: an index, and the sign there, which is perhaps flipped."""
-        if self.draws > 1:
-            raise InfeasibleError(f"draws must be 1 for clients in other languages, got {self.draws}")
         flip = flip_word(self.realised_epsilon)
         client, constants = self._client()
         return ClientProgram(
@@ -402,6 +405,32 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
             messages[part] = self._quantised(self._points(clipped[part], random_words), random_words)
         return messages
 
+    def client_program(self) -> ClientProgram:
+        """Return the program: an index and its sign, or for several draws indices and signs of a private point."""
+        if self.draws == 1:
+            return super().client_program()
+        flip = flip_word(self.epsilon)
+        return ClientProgram(
+            signs_of_point,
+            {
+                "dimension": self.ball.dimension,
+                "clip_norm": float(self.ball.clip_norm),
+                "draws": self.draws,
+                "root": math.sqrt(self.ball.dimension),
+                "flip": flip,
+                "quantiles": normal_quantiles(),
+            },
+            index_bits(self.indices),
+            fields=self.draws,
+            valid=fields_below(2 * self.indices),
+            messages=lambda fields, _: fields,
+            likelihood_ratio=flip_ratio(flip),
+            epsilon=self.epsilon,
+        )
+
+    def _client(self) -> tuple[Callable[..., None], dict[str, int]]:
+        return sign_of_direction, {}
+
     def _points(self, clipped: FloatArray, random_words: WordSource) -> FloatArray:
         """Return points along the directions z, of any length: on the vector's side or opposite."""
         directions = random_directions(self.ball, clipped, random_words)
@@ -426,9 +455,6 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         kept = 0.5 + lengths / (2 * np.linalg.norm(points, axis=1, keepdims=True) * math.sqrt(dimension))
         flips = random_words.uniforms(indices.shape) >= kept
         return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
-
-    def _client(self) -> tuple[Callable[..., None], dict[str, int]]:
-        return sign_of_direction, {}
 
     @property
     def _contrast(self) -> float:

@@ -22,6 +22,7 @@ from ...solvers.divergences.laplace_divergence import laplace_loss_grid, laplace
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ...solvers.numerics.rounding import UNIT
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account, repeated_losses
+from ..contracts.error import VarianceParts
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MessageScore, ScalarMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_ball
@@ -124,6 +125,10 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return ``2 scale**2`` for each value."""
         return np.full(finite_values("values", values).shape, self.variance_bound)
+
+    def variance_parts(self, values: ArrayLike) -> VarianceParts:
+        """Return `variance` as noise."""
+        return VarianceParts.split(self.variance(values))
 
 
 def laplace_privacy(

@@ -22,13 +22,24 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ...solvers.numerics.walsh_hadamard import walsh_hadamard
 from ..contracts.accounts import pure_privacy
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..deployment.client_program import ClientProgram, probability_word
 from ..deployment.clients.kashin import kashin_symbol
 from ..noise.random_words import WordsLike, word_source
-from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, KashinFrame, TightFrame, kashin_blocks, largest_bias
+from ..transforms.kashin import (
+    FARTHEST,
+    INNER_BOX,
+    KASHIN_CONSTANT,
+    LARGEST_SEED,
+    ROUNDING,
+    KashinFrame,
+    TightFrame,
+    kashin_blocks,
+    largest_bias,
+)
 
 LARGEST_KERDOCK_DIMENSION = 1024
 # Number of steps in single precision, as few vectors need a third step.
@@ -37,8 +48,9 @@ FIRST_STEPS = 2
 POLYNOMIALS = {1: 0b11, 3: 0b1011, 5: 0b100101, 7: 0b10000011, 9: 0b1000010001}
 
 MOST_BITS = 16
-# Largest number of coefficients that a client in another language keeps in memory, three times.
-MOST_CLIENT_COEFFICIENTS = 2**15
+# Largest dimension of clients in other languages. Their code holds the frame's rows and signs, and Python's client, which makes the known
+# answers, takes seconds for a vector.
+MOST_CLIENT_DIMENSION = 2**18
 LARGEST_KASHIN_CONSTANT = 1e5
 
 
@@ -172,9 +184,9 @@ class SQKRMechanism(VectorMechanism):
 
     def client_program(self) -> ClientProgram:
         """Return the program: signs of the vector's coefficients at public coordinates, or any symbol."""
-        frame = self.frame
-        if not isinstance(frame, KerdockFrame) or frame.size > MOST_CLIENT_COEFFICIENTS:
-            raise InfeasibleError(f"dimension must be from 4 to 256 for clients in other languages, got {self.ball.dimension}")
+        frame, dimension = self.frame, self.ball.dimension
+        if dimension > MOST_CLIENT_DIMENSION:
+            raise InfeasibleError(f"dimension must be at most {MOST_CLIENT_DIMENSION} for clients in other languages, got {dimension}")
         if math.isinf(self.epsilon):
             raise InfeasibleError("epsilon must be finite for clients in other languages, got infinity")
         symbols, size = 1 << self.message_bits, frame.size
@@ -182,18 +194,20 @@ class SQKRMechanism(VectorMechanism):
         return ClientProgram(
             kashin_symbol,
             {
-                "dimension": self.ball.dimension,
+                "dimension": dimension,
                 "length": frame.length,
                 "bases": size // frame.length,
                 "size": size,
                 "clip_norm": float(self.ball.clip_norm),
                 "scale": 1 / math.sqrt(size),
                 "level": self.level,
+                "limit": self.level * (1 + ROUNDING),
                 "box": INNER_BOX * self.level,
                 "message_bits": self.message_bits,
                 "symbols": symbols,
                 "replacement": replacement,
-                "signs": frame.sign_words(),
+                "rows": bit_words(frame.rows),
+                "signs": bit_words(frame.negative),
             },
             self.message_bits,
             messages=lambda fields, public: np.column_stack([public % np.uint64(size), fields.astype(np.uint64)]).astype(np.int32),
@@ -250,6 +264,20 @@ class SQKRMechanism(VectorMechanism):
         clipped = self.ball.clip(vectors)
         squares = np.square(self._scales(clipped)) * np.sum(clipped**2, axis=1)
         return np.asarray(self._second_moment * self.ball.clip_norm**2 + self._growth * squares)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by sampling coefficients, rounding them to signs, and noise.
+
+        With a the coefficients, sampling adds ``(dimension ||a||**2 - s**2 ||x||**2) / b``, and rounding
+        ``dimension ((K B)**2 - ||a||**2) / b``, in the symbols of `variance`.
+        """
+        clipped = self.ball.clip(vectors)
+        squares, scales = np.empty(len(clipped)), np.empty(len(clipped))
+        for part, block in kashin_blocks(clipped, self.frame, self.level):
+            squares[part], scales[part] = np.square(block.coefficients).sum(axis=1), block.scales
+        compression = (self.ball.dimension * squares - np.square(scales) * np.square(clipped).sum(axis=1)) / self.message_bits
+        rounding = self.ball.dimension * ((self._constant * self.ball.clip_norm) ** 2 - squares) / self.message_bits
+        return VarianceParts.split(self.variance(vectors), compression=compression, rounding=rounding)
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
         """Return the number of clipped vectors that have no Kashin representation at the level.
@@ -418,18 +446,29 @@ class KerdockFrame(TightFrame):
         transformed = walsh_hadamard(coefficients.reshape(len(coefficients), -1, self.length))
         return np.asarray(np.einsum("cbi,bi->ci", transformed[:, :, : self.dimension], signs))
 
-    def sign_words(self) -> tuple[int, ...]:
-        """Return the signs of all bases as bits, the least significant first: 1 for the sign -1 of a basis's coordinate."""
-        bits = np.packbits(self._signs.ravel() < 0, bitorder="little")
-        padded = np.zeros(-(-len(bits) // 8) * 8, dtype=np.uint8)
-        padded[: len(bits)] = bits
-        return tuple(padded.view("<u8").tolist())
+    @property
+    def rows(self) -> NDArray[np.bool_]:
+        """Indicators of the places of a basis that hold a vector's coordinates: the first ones, shape (length,)."""
+        return np.arange(self.length) < self.dimension
+
+    @property
+    def negative(self) -> NDArray[np.bool_]:
+        """Indicators of the sign -1 of each basis's coordinates, shape (bases, dimension)."""
+        return np.asarray(self._signs < 0)
 
     @cached_property
     def _signs(self) -> FloatArray:
         """Signs of each basis times the seed's signs and the scale, shape (bases, dimension)."""
         chosen = np.random.default_rng(self.seed).choice([-1.0, 1.0], self.dimension)
         return kerdock_signs(self.length)[:, : self.dimension] * (chosen / math.sqrt(self.size))
+
+
+def bit_words(flags: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return flags as bits of words, the least significant first."""
+    bits = np.packbits(flags.ravel(), bitorder="little")
+    padded = np.zeros(-(-len(bits) // 8) * 8, dtype=np.uint8)
+    padded[: len(bits)] = bits
+    return tuple(padded.view("<u8").tolist())
 
 
 @cache

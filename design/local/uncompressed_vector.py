@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import MessageScore, VectorMechanism
 from ..contracts.real_numbers import RealNumberMechanism
 from ..noise.random_words import WordsLike, WordSource
@@ -63,6 +64,10 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return `variance_bound` for each vector."""
         return np.full(len(self.ball.check(vectors)), self.variance_bound)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return `variance` as noise."""
+        return VarianceParts.split(self.variance(vectors))
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], random_words: WordSource) -> FloatArray:

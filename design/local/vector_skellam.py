@@ -19,6 +19,7 @@ from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences,
 from ...solvers.numerics.bisection import bisect
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import renyi_account
+from ..contracts.error import VarianceParts
 from ..contracts.guarantee import TRUST_MODELS
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
@@ -215,6 +216,11 @@ class SkellamMechanism(VectorMechanism):
         fractions = positions - np.floor(positions)
         noise = self.ball.dimension * self.noise_variance
         return np.asarray(self.granularity**2 * (noise + np.sum(fractions * (1 - fractions), axis=1)))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by noise and rounding."""
+        variance = self.variance(vectors)
+        return VarianceParts.split(variance, rounding=variance - self.granularity**2 * self.ball.dimension * self.noise_variance)
 
     @property
     def _largest_coordinate(self) -> int:

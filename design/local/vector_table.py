@@ -19,11 +19,12 @@ from ...errors import InfeasibleError
 from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
 from ...solvers.numerics.separable_budget import largest_piecewise_sum
 from ...solvers.table_search.renyi_budget import RenyiBudget
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..deployment.client_program import ClientProgram
-from ..deployment.clients.tables import letters_of_ball, letters_of_cube
+from ..deployment.clients.tables import letters_of_ball, letters_of_ball_by_rejection, letters_of_cube
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
 from ..tables.table_privacy import table_privacy
@@ -319,21 +320,22 @@ class VectorTableMechanism(VectorMechanism):
     def client_program(self) -> ClientProgram:
         """Return the program: round the vector to the grid, and draw a letter of each coordinate's row."""
         ball, norm = self.ball, self.ball.norm
-        if self._rejecting or norm not in (1.0, 2.0, math.inf):
-            wanted = "systematic dithering of balls of norm 1, 2 or infinity"
-            raise InfeasibleError(f"dithering must be {wanted} for clients in other languages, got {self.dithering}, norm {norm:g}")
-        size = {"letters": len(self.table.alphabet), "shift": 64 - (self.table.total.bit_length() - 1)}
-        drawn = {**size, "cumulative": tuple(np.cumsum(self.table.weights, axis=1).ravel().tolist())}
-        vector: dict[str, Any] = {"dimension": ball.dimension, "clip_norm": float(ball.clip_norm)}
+        if norm not in (1.0, 2.0, math.inf):
+            raise InfeasibleError(f"norm must be 1, 2 or infinity for clients in other languages, got {norm:g}")
+        size: dict[str, Any] = {"letters": len(self.table.alphabet), "shift": 64 - (self.table.total.bit_length() - 1)}
+        drawn: dict[str, Any] = {**size, "cumulative": tuple(np.cumsum(self.table.weights, axis=1).ravel().tolist())}
         bits, messages = self.table.bits_out, lambda fields, _: fields
         if not self._grid.centred:
-            constants = {**vector, "steps": float(self._grid.steps), **drawn}
-            return ClientProgram(letters_of_cube, constants, bits, fields=ball.dimension, messages=messages)
+            cube = {"dimension": ball.dimension, "clip_norm": float(ball.clip_norm), "steps": float(self._grid.steps), **drawn}
+            return ClientProgram(letters_of_cube, cube, bits, fields=ball.dimension, messages=messages)
         # Whole numbers, so that the bound's power may be rounded down.
         largest = math.floor(Fraction(self._norm_bound) ** int(norm) * (1 + Fraction(ROUNDING)))
-        constants = {**vector, "order": int(norm), "radius": self._grid.zero, "largest": largest, **drawn}
-        constants = {name: constants[name] for name in ("dimension", "order", "clip_norm", "radius", "largest", *drawn)}
-        return ClientProgram(letters_of_ball, constants, bits, fields=ball.dimension, messages=messages)
+        bounded = {"radius": self._grid.zero, "largest": largest, **drawn}
+        constants: dict[str, Any] = {"dimension": ball.dimension, "order": int(norm), "clip_norm": float(ball.clip_norm)}
+        if self._rejecting:
+            constants |= {"scale": float(self._grid.radius * self.shrinkage)}
+            return ClientProgram(letters_of_ball_by_rejection, {**constants, **bounded}, bits, fields=ball.dimension, messages=messages)
+        return ClientProgram(letters_of_ball, {**constants, **bounded}, bits, fields=ball.dimension, messages=messages)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return counts of each letter for each coordinate, shape (dimension, 2**bits_out)."""
@@ -367,6 +369,16 @@ class VectorTableMechanism(VectorMechanism):
             positions = self._grid.positions(array[start : start + clients], self.shrinkage)
             result[start : start + clients] = self._grid_variance.of_positions(positions) / self.shrinkage**2
         return result
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by rounding to the table's inputs, and its letters as noise."""
+        array = self.ball.check(vectors)
+        rounding = np.empty(len(array))
+        clients = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(array), clients):
+            fractions = (self._grid.positions(array[start : start + clients], self.shrinkage) + self._grid.zero) % 1.0
+            rounding[start : start + clients] = (fractions * (1 - fractions)).sum(axis=1)
+        return VarianceParts.split(self.variance(array), rounding=rounding * (self._grid.step / self.shrinkage) ** 2)
 
     @cached_property
     def _grid(self) -> VectorGrid:

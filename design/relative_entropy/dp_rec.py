@@ -38,7 +38,8 @@ from ...solvers.divergences.dp_rec_privacy import (
 )
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 from ..contracts.accounts import amplified_rounds, needing_delta, renyi_account
-from ..contracts.mechanism import MessageLaw, MessageScore, VectorMechanism
+from ..contracts.error import MessageLaw
+from ..contracts.mechanism import MessageScore, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, Bound, EpsilonBound, Privacy, participation_bound
 from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency

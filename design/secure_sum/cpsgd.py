@@ -37,6 +37,7 @@ from ...solvers.divergences.quantised_divergence import (
 from ...solvers.numerics.bisection import first_true
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import amplified_rounds, composed_singles, needing_delta
+from ..contracts.error import VarianceParts
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.joint_messages import SURVIVORS
@@ -394,6 +395,11 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         # Entries of a Hadamard matrix are 1 and -1, so the same share of each rotated coordinate's error remains.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by noise and rounding."""
+        variance = self.variance(vectors)
+        return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
     def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: np.dtype[Any]) -> NDArray[Any]:
         noisy = np.empty((len(vectors), self.padded_dimension), dtype=kind)

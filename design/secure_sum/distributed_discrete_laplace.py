@@ -19,6 +19,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS
 from ...solvers.divergences.polya_divergence import polya_epsilon
 from ...solvers.numerics.bisection import first_true
 from ...solvers.numerics.rounding import SLACK
+from ..contracts.error import VarianceParts
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
@@ -195,6 +196,11 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, from noise and rounding, without wrap-around."""
         return self.granularity**2 * (self._noise_variance + rounding_variance(self._in_steps(self.ball.check(vectors))))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by noise and rounding."""
+        variance = self.variance(vectors)
+        return VarianceParts.split(variance, rounding=variance - self.granularity**2 * self._noise_variance)
 
     def _rounded(self, vectors: FloatArray, random_words: WordSource) -> IntegerArray:
         return rounded_within(self._in_steps(vectors), self.steps, random_words)

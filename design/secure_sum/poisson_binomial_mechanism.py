@@ -30,6 +30,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.calibration import calibrate_parameter
+from ..contracts.error import VarianceParts
 from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
@@ -379,6 +380,10 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         coefficients = self._represent(vectors).coefficients
         share = self.ball.dimension / (self.frame.size * self.trials)
         return np.asarray(self._tosses - share * np.einsum("ij,ij->i", coefficients, coefficients))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector as noise, that of the tosses."""
+        return VarianceParts.split(self.variance(vectors))
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
         """Return the number of clipped vectors without a Kashin representation at the level."""

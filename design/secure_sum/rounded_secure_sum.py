@@ -20,6 +20,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, rounded_norm
 from ...solvers.numerics.rounding import SLACK
+from ..contracts.error import VarianceParts
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
@@ -303,6 +304,11 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each vector by noise and rounding."""
+        variance = self.variance(vectors)
+        return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
     def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         noisy = self._rounded(vectors, random_words, kind)

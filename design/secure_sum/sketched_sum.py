@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
-from ..contracts.mechanism import Error
+from ..contracts.error import Error, VarianceParts
 from ..contracts.norm_ball import NormBall
 from ..contracts.sketched_mechanism import SketchedMechanism, error_of_draws
 from ..transforms.count_sketch import CountMeanSketch
@@ -113,6 +113,14 @@ class SketchedSum(SketchedSecureSum):
         The variance is at most `variance_bound`.
         """
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.variance_bound)
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance of each client's sketch by cause, in the shares that the secure sum has.
+
+        `shared_variance` is that of compression.
+        """
+        parts = self.inner.variance_parts(self.sketched(vectors))
+        return parts.scaled(self.variance(vectors) / parts.total)
 
 
 @dataclass(frozen=True)

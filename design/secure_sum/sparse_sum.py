@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError
-from ..contracts.mechanism import Error
+from ..contracts.error import Error
 from ..contracts.norm_ball import NormBall
 from ..contracts.sketched_mechanism import error_of_draws
 from ..transforms.linear_sketch import LinearSketch

@@ -18,6 +18,7 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.shuffled_shares import MOST_MESSAGES, shuffled_shares_distance
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ..contracts.accounts import needing_delta
+from ..contracts.error import VarianceParts
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, Bound, EpsilonBound, Privacy
@@ -133,6 +134,10 @@ class SplitAndMix(DelegatedSum, VectorMechanism):
     def variance(self, inputs: ArrayLike) -> FloatArray:
         """Return the variance of `inner` for each vector."""
         return self.inner.variance(inputs)
+
+    def variance_parts(self, inputs: ArrayLike) -> VarianceParts:
+        """Return the parts of the variance of `inner`."""
+        return self.inner.variance_parts(inputs)
 
     def encode(self, inputs: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return the shares of each client's message, shape (clients, padded_dimension, messages)."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
 from ...arrays import FloatArray, WordArray, check_unmasked
-from ...shown import BLUE, GREY, Shown, percent_up
+from ...shown import BLUE, GREY, Shown, gap_up
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
@@ -177,8 +177,8 @@ class Certificate(Shown):
         >>> design_mvu(epsilon=1.0, bits_in=3, bits_out=1).certificate.gaps("1-bit table")
         'no 1-bit table is more than 0.0001 % better; no table of any size more than 7.7 %'
         """
-        any_size = None if self.optimality_gap is None else percent_up(self.optimality_gap)
-        this_size = None if self.letters_gap is None else percent_up(self.letters_gap)
+        any_size = None if self.optimality_gap is None else gap_up(self.optimality_gap)
+        this_size = None if self.letters_gap is None else gap_up(self.letters_gap)
         if this_size is None:
             return "no proven lower bound"
         if any_size is None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
+from ..contracts.error import VarianceParts
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
@@ -123,3 +124,11 @@ class TableMeanMechanism(ScalarMechanism):
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return the exact variance of one decoded letter for each value, dithering included."""
         return self.table.variance(values)
+
+    def variance_parts(self, values: ArrayLike) -> VarianceParts:
+        """Return the variance of each value by rounding to the table's inputs, and its letters as noise."""
+        positions = grid_position(finite_values("values", values), self.interval, len(self.table.weights) - 1)
+        lower = np.minimum(positions.astype(np.intp), len(self.table.weights) - 2)
+        fraction, (low, high) = positions - lower, self.interval
+        steps = np.diff([float(mean) for mean in self.table.moments.means])[lower] * (high - low)
+        return VarianceParts.split(self.variance(values), rounding=fraction * (1 - fraction) * steps**2)

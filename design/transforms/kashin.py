@@ -67,6 +67,21 @@ class TightFrame(ABC):
 
     @property
     @abstractmethod
+    def length(self) -> int:
+        """Length of the Walsh-Hadamard transform of each of the frame's bases."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> NDArray[np.bool_]:
+        """Indicators of the places of a transform that hold the coordinates, in their order, shape (length,)."""
+
+    @property
+    @abstractmethod
+    def negative(self) -> NDArray[np.bool_]:
+        """Indicators of the coordinates' sign -1, shape (bases, dimension)."""
+
+    @property
+    @abstractmethod
     def certain_constant(self) -> float:
         """Upper bound on the constant K with which every vector has a representation.
 
@@ -137,6 +152,21 @@ class KashinFrame(TightFrame):
         The size is from twice to four times the dimension.
         """
         return 2 << (self.dimension - 1).bit_length()
+
+    @property
+    def length(self) -> int:
+        """Length of the transform, the number of columns."""
+        return self.size
+
+    @property
+    def rows(self) -> NDArray[np.bool_]:
+        """Indicators of the frame's rows, in the order of the coordinates, shape (size,)."""
+        return self._kept > 0
+
+    @property
+    def negative(self) -> NDArray[np.bool_]:
+        """Indicators of the rows' sign -1, shape (1, dimension)."""
+        return np.asarray(self._rows_and_signs[1][None] < 0)
 
     @property
     def certain_constant(self) -> float:

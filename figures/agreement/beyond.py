@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from ..beyond.sampled_coordinates import FLOAT_SKETCH
 from ..findings import Finding
 from .claims import FigureClaims
 
@@ -35,7 +36,12 @@ def _useful_bits(table: pd.DataFrame) -> "pd.Series[float]":
 
 def _sketches(table: pd.DataFrame) -> "pd.Series[float]":
     """Return the errors of sketches in floats, over that of sending nothing."""
-    return table.loc[table["mechanism"] == "central-sketch", "worst_squared_error"]
+    return table.loc[table["series"] == FLOAT_SKETCH, "worst_squared_error"]
+
+
+def _largest_part(table: pd.DataFrame, part: str) -> "pd.Series[float]":
+    """Return the largest part of an error, in per cent, of each setting."""
+    return (100 * table[part] / table["predicted_error"]).groupby(table["setting"], sort=False).max()
 
 
 def _enough_bits(table: pd.DataFrame, trust_model: str, data: str) -> "pd.Series[float]":
@@ -75,12 +81,19 @@ CLAIMS: Mapping[str, FigureClaims] = {
             ),
         ),
     ),
+    "error-parts": FigureClaims(
+        paper=PAPER,
+        answers=tuple(
+            Finding(f"Largest part of an error from {part}, by setting (%)", partial(_largest_part, part=part))
+            for part in ("rounding", "compression", "bias")
+        ),
+    ),
     "plan-pareto": FigureClaims(
         paper=PAPER,
         answers=(
             Finding(
-                "Fewest bits of a releasable design",
-                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_client"].min()],
+                "Fewest bits of a coordinate of a releasable design",
+                lambda table: [table.loc[~table["on_real_numbers"].astype(bool), "bits_per_coordinate"].min()],
             ),
         ),
     ),

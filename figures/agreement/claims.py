@@ -14,6 +14,8 @@ AGREES, PARTLY, DIFFERS = "agrees", "agrees in part", "differs"
 TOO_SMALL, NOT_COMPARABLE, BEYOND = "too small to judge", "not comparable", "beyond the papers"
 AGREEMENTS = (AGREES, PARTLY, DIFFERS, TOO_SMALL, NOT_COMPARABLE, BEYOND)
 """Outcomes of a figure, in the order of the index; a claim has all but the last."""
+# Beginning of the reason for tables of a part of a grid in which no task has an option.
+NO_COLUMN = "The table has no column"
 # Relative error of computed numbers that are equal in exact arithmetic.
 ROUNDING = 1e-9
 
@@ -108,11 +110,13 @@ class PaperClaim:
     criterion : Criterion
         Condition that the numbers of all settings meet if the claim holds.
     reason : str
-        Reason why settings do not meet it, in a sentence.
+        Reason why settings do not meet it, in a sentence; empty if none is known.
     evidence : sequence of Finding
         Quantities of the table that show the reason.
     needs : sequence of Need
         Conditions on the table without which the claim is not judged.
+    compared : str
+        Sentence on what is compared in place of the paper's measure; empty if it is the same.
     """
 
     statement: str
@@ -122,14 +126,19 @@ class PaperClaim:
     reason: str = ""
     evidence: Sequence[Finding] = ()
     needs: Sequence[Need] = ()
+    compared: str = ""
 
     def judged(self, table: pd.DataFrame) -> "Judgement":
         """Return whether a table agrees with the claim."""
         lacking = [(need.agreement, words) for need in self.needs if (words := need.lacking(table))]
+        if any(agreement == NOT_COMPARABLE for agreement, _ in lacking):
+            return Judgement(self, NOT_COMPARABLE, "", _needs(lacking))
+        try:
+            numbers = np.asarray(self.measure.numbers(table), dtype=float)
+        except KeyError as error:
+            return Judgement(self, TOO_SMALL, "", f"{NO_COLUMN} {error}.")
         if lacking:
-            agreement = NOT_COMPARABLE if NOT_COMPARABLE in [outcome for outcome, _ in lacking] else TOO_SMALL
-            return Judgement(self, agreement, "", f"The claim needs {listed([words for _, words in lacking])}.")
-        numbers = np.asarray(self.measure.numbers(table), dtype=float)
+            return Judgement(self, TOO_SMALL, f"{self.measure.text(table)}.", _needs(lacking))
         numbers = numbers[~np.isnan(numbers)]
         if not numbers.size:
             return Judgement(self, TOO_SMALL, "", f"The table has no setting of: {self.measure.quantity}.")
@@ -137,11 +146,16 @@ class PaperClaim:
         agreement = AGREES if held == numbers.size else PARTLY if held else DIFFERS
         settings = f"{self.criterion.words} in {held} of {numbers.size} settings" if numbers.size > 1 else self.criterion.words
         stated = settings if held or numbers.size > 1 else f"not {settings}"
-        return Judgement(self, agreement, f"{self.measure.text(table)}; {stated}.", "" if agreement == AGREES else self._why(table))
+        outcome = " ".join(filter(None, (f"{self.measure.text(table)}; {stated}.", self.compared)))
+        return Judgement(self, agreement, outcome, "" if agreement == AGREES else self._why(table))
 
     def _why(self, table: pd.DataFrame) -> str:
         shown = "; ".join(finding.text(table) for finding in self.evidence)
-        return " ".join(filter(None, (self.reason, f"{shown}." if shown else "")))
+        return " ".join(filter(None, (self.reason or "No reason is known.", f"{shown}." if shown else "")))
+
+
+def _needs(lacking: Sequence[tuple[str, str]]) -> str:
+    return f"The claim needs {listed([words for _, words in lacking])}."
 
 
 @dataclass(frozen=True)
@@ -155,7 +169,7 @@ class Judgement:
     agreement : str
         One of `AGREEMENTS`.
     outcome : str
-        What came out, in a sentence with the numbers of the table; empty if the claim was not judged.
+        What came out, in a sentence with the numbers of the table; empty if it has none.
     reason : str
         Why the table does not agree, or why the claim was not judged.
     """
@@ -206,6 +220,16 @@ class FigureClaims:
     def judged(self, table: pd.DataFrame) -> list[Judgement]:
         """Return the judgement of every claim."""
         return [claim.judged(table) for claim in self.claims]
+
+    def answered(self, table: pd.DataFrame) -> list[str]:
+        """Return the answers whose columns a table has, with their ranges."""
+        texts = []
+        for answer in self.answers:
+            try:
+                texts.append(answer.text(table))
+            except KeyError as error:
+                texts.append(f"{answer.quantity}: {NO_COLUMN.lower()} {error}")
+        return texts
 
     def agreement(self, table: pd.DataFrame) -> str:
         """Return the agreement of the whole figure, one of `AGREEMENTS`."""

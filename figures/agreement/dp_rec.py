@@ -39,15 +39,16 @@ def _noise_over_gaussian(frame: pd.DataFrame) -> "pd.Series[float]":
     return ratios(published, gaussian, ("dataset", "paper_epsilon"), "same_rounds_noise_multiplier")
 
 
-def _error_over_papers(frame: pd.DataFrame, series: str, paper: str) -> list[float]:
+def _error_over_papers(frame: pd.DataFrame, series: str) -> list[float]:
     """Return the least measured error of a series with one bit and no privacy, over the paper's."""
     own = frame[(frame["series"] == series) & (frame["index_bits"] == 1) & np.isinf(frame["target_epsilon"])]
-    return [own["mean_squared_error"].min() / PAPER_ERRORS[paper]]
+    return [own["mean_squared_error"].min() / PAPER_ERRORS[series]]
 
 
 def _over_sqkr(frame: pd.DataFrame, series: str) -> list[float]:
     """Return the least measured error of a series with one bit and no privacy, over SQKR's."""
-    return [_error_over_papers(frame, series, "SQKR")[0] / _error_over_papers(frame, SQKR, "SQKR")[0]]
+    ours, sqkr = (_error_over_papers(frame, name)[0] * PAPER_ERRORS[name] for name in (series, SQKR))
+    return [ours / sqkr]
 
 
 def _units_from_paper(frame: pd.DataFrame) -> list[float]:
@@ -108,12 +109,12 @@ def _sent(frame: pd.DataFrame, upper: str, lower: str) -> "pd.Series[float]":
     return differences(frame, {"sent": upper}, {"sent": lower}, ("data",))
 
 
-def _estimates(words: str, series: str, paper: str) -> PaperClaim:
+def _estimates(words: str, series: str) -> PaperClaim:
     """Return the paper's claim about the error of a mean by one bit and without privacy."""
     return PaperClaim(
-        statement=f"{words} has a squared error of {PAPER_ERRORS[paper]:g} for a mean of {PAPER_CLIENTS:,} vectors, by one bit.",
+        statement=f"{words} has a squared error of {PAPER_ERRORS[series]:g} for a mean of {PAPER_CLIENTS:,} vectors, by one bit.",
         source="appendix D.2",
-        measure=Finding("Least error with one bit over the paper's", lambda frame: _error_over_papers(frame, series, paper)),
+        measure=Finding("Least error with one bit over the paper's", lambda frame: _error_over_papers(frame, series)),
         criterion=within(0.85, 1.15),
         reason="The paper prints a single digit, and does not state its clip ratio.",
         needs=(at_least("clients", PAPER_CLIENTS),),
@@ -157,9 +158,9 @@ CLAIMS: Mapping[str, FigureClaims] = {
         paper=NAME,
         place="appendix D.2",
         claims=(
-            _estimates("SQKR", SQKR, "SQKR"),
-            _estimates("DP-REC with a prior at zero", ZERO, "poor prior"),
-            _estimates("DP-REC with a better prior", EQUAL, "better prior"),
+            _estimates("SQKR", SQKR),
+            _estimates("DP-REC with a prior at zero", ZERO),
+            _estimates("DP-REC with a better prior", EQUAL),
             PaperClaim(
                 statement="With a poorly informed prior SQKR has slightly less error than DP-REC.",
                 source="appendix D.2",

@@ -216,6 +216,15 @@ def enough_bits(best: pd.DataFrame) -> pd.DataFrame:
     return enough.groupby([*PANEL, "epsilon"], sort=False)["bits_per_client"].min().reset_index()
 
 
+def without_limit(best: pd.DataFrame) -> pd.DataFrame:
+    """Return the winners without a limit of bits, with ``enough_bits`` as in `enough_bits`."""
+    enough = enough_bits(best).rename(columns={"bits_per_client": "enough_bits"})
+    winners = best[np.isinf(best["most_bits"])].merge(enough, on=[*PANEL, "epsilon"])
+    columns = ["mechanism", "equally_good", "bits_per_client", "enough_bits", "predicted_error", "ratio_to_central", "ratio_to_bound"]
+    shown: pd.DataFrame = winners[[*PANEL, "epsilon", *columns, "zero_wins"]]
+    return shown
+
+
 def draw_map(best: pd.DataFrame) -> Figure:
     """Draw a map of epsilon and bits for each trust model and kind of data.
 
@@ -348,6 +357,7 @@ FIGURE = FigureEntry(
     tasks=map_points,
     table=best_designs,
     draw=draw_map,
+    summary=without_limit,
     findings=(
         Finding("Least error over a trusted server's, local", lambda best: _ratios(best, "local")),
         Finding("shuffled", lambda best: _ratios(best, "shuffled")),

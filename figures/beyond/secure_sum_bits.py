@@ -27,7 +27,7 @@ from ...design.contracts.task import Budget, Task
 from ...design.secure_sum.cpsgd import MOST_BITS, calibrate_cpsgd
 from ...errors import InfeasibleError
 from ...progress import silent
-from ..drawing.marks import TRUSTED_SERVER, mechanism_mark
+from ..drawing.marks import ANSWER_ZERO, TRUSTED_SERVER, mechanism_mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
@@ -228,8 +228,9 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     names = [name for name in SERIES if name in set(frame["series"])]
     handles = [Line2D([], [], label=name, **_look(name)) for name in names]
     handles.append(Line2D([], [], label="trusted server, Gaussian", **TRUSTED_SERVER.rule))
+    handles.append(Line2D([], [], label="no messages, at most", **ANSWER_ZERO.rule))
     handles.append(Line2D([], [], label="fewest bits", color=GREY, **CIRCLE))
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.0, columnspacing=1.5)
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     add_caption(figure, _caption(frame))
     return figure
 
@@ -255,6 +256,8 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
         fewest = series[series["fewest_bits"]]
         axes.plot(fewest["bits_per_coordinate"], fewest["worst_mean_variance"], color=look["color"], **CIRCLE)
     axes.axhline(central, **TRUSTED_SERVER.rule)
+    # The answer zero errs by the squared norm of the mean, which is at most 1.
+    axes.axhline(1.0, **ANSWER_ZERO.rule)
     axes.set_yscale("log")
     axes.set_ylim(SHOWN[0] * central, SHOWN[1] * central)
     axes.xaxis.set_major_locator(MultipleLocator(4))

@@ -19,7 +19,7 @@ from ...design.secure_sum.binomial_account import worst_shift
 from ...errors import InfeasibleError
 from ...solvers.divergences.binomial_divergence import shifted_binomial_epsilon
 from ...solvers.divergences.cpsgd_theorem import binomial_squared_error, binomial_theorem_epsilon
-from ..drawing.marks import GREEN, PURPLE, VERMILION, Mark
+from ..drawing.marks import DOTTED, Mark, series_marks
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
@@ -28,8 +28,7 @@ from ..point import Point
 DELTA = 1e-6
 TRIALS = tuple(round(10 ** (thirds / 3)) for thirds in range(6, 25))
 SCALES = (1.0, 0.1, 0.01)
-MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN})
-EXACT_LINE = (0, (1, 1))
+MARKS: Mapping[float, Mark] = MappingProxyType(dict(zip(SCALES, series_marks(len(SCALES)), strict=True)))
 # Largest shown epsilon, as larger epsilons are useless as privacy parameters.
 LARGEST_EPSILON = 30.0
 RATIOS = (1, 1.5, 2, 2.5, 3, 4, 5)
@@ -111,20 +110,19 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
     for scale, series in frame[frame["epsilon_exact"] <= LARGEST_EPSILON].groupby("scale", sort=False):
         look = MARKS[float(str(scale))].look
         left.plot(series["trials"], series["epsilon"].where(series["epsilon"] <= LARGEST_EPSILON), **look)
-        left.plot(series["trials"], series["epsilon_exact"], **look | {"linestyle": EXACT_LINE, "markerfacecolor": "white"})
+        left.plot(series["trials"], series["epsilon_exact"], **look | {"linestyle": DOTTED, "markerfacecolor": "white"})
         right.plot(series["epsilon_exact"], series["ratio"], **look)
     left.set(xscale="log", yscale="log", xlabel="trials N", ylabel="ε")
     right.set(xscale="log", yscale="log", xlabel="exact ε", ylabel="ε by Theorem 1 / exact ε")
     right.axhline(1.0, color=GREY, linewidth=0.9)
     right.yaxis.set_major_locator(FixedLocator(RATIOS))
     right.yaxis.set_minor_formatter(NullFormatter())
-    for axis in (left.yaxis, right.yaxis, right.xaxis):
-        axis.set_major_formatter("{x:g}")
+    right.yaxis.set_major_formatter("{x:g}")
     for axes in (left, right):
         axes.grid(visible=True)
     handles = [Line2D([], [], label=f"s = {scale:g}", **MARKS[scale].look) for scale in frame["scale"].unique()]
     handles.append(Line2D([], [], color=GREY, marker="o", label="by Theorem 1"))
-    handles.append(Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle=EXACT_LINE, label="exact"))
+    handles.append(Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle=DOTTED, label="exact"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handlelength=3.5)
     first = frame.iloc[0]
     add_caption(

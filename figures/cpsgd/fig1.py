@@ -13,7 +13,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
 from ...arguments import check_choice, check_real
@@ -23,8 +22,8 @@ from ...solvers.accounting.gaussian_privacy import gaussian_epsilon, gaussian_no
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_epsilon
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS, binomial_squared_error, binomial_theorem_epsilon
 from ...solvers.numerics.bisection import first_true
-from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.marks import DASHED, LOWER_BOUND, SOLID, TRUSTED_SERVER, Mark, series_marks
+from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
 from ..point import Point
@@ -40,12 +39,12 @@ QUICK_EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 THEOREM_SCALES = (1.0, 0.1, 0.01, 0.001)
 # Scales of binomial noise. The smallest scale makes binomial noise as good as Gaussian noise; smaller scales would only take longer.
 EXACT_SCALES = (1.0, 0.1, 0.01)
-MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN, 0.001: BLUE})
-ANALYTIC_LOOK: Mapping[str, Any] = MappingProxyType({"color": "black", "linestyle": "-", "linewidth": 0.9, "marker": ""})
-CLASSIC_LOOK: Mapping[str, Any] = MappingProxyType({"color": "black", "linestyle": (0, (4, 2)), "linewidth": 0.9, "marker": ""})
-BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
+# Scales are settings of one mechanism, so the marks are the same in both panels.
+MARKS: Mapping[float, Mark] = MappingProxyType(dict(zip(THEOREM_SCALES, series_marks(len(THEOREM_SCALES)), strict=True)))
+ANALYTIC_LOOK: Mapping[str, Any] = MappingProxyType(TRUSTED_SERVER.rule | {"linestyle": SOLID, "linewidth": 0.9})
+CLASSIC_LOOK: Mapping[str, Any] = MappingProxyType(TRUSTED_SERVER.rule | {"linestyle": DASHED, "linewidth": 0.9})
+HOLLOW: Mapping[str, Any] = MappingProxyType({"color": LOWER_BOUND.colour, "marker": "o", "markerfacecolor": "white", "linestyle": ""})
 TITLES = {"theorem": "accounted for by Theorem 1", "exact": "accounted for exactly"}
-SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,13 +193,14 @@ def draw_noise(frame: pd.DataFrame) -> Figure:
     handles = [Line2D([], [], label=f"binomial, s = {scale:g}", **MARKS[scale].look) for scale in scales]
     handles.append(Line2D([], [], label="Gaussian, analytic", **ANALYTIC_LOOK))
     handles.append(Line2D([], [], label="Gaussian, classic rule", **CLASSIC_LOOK))
-    handles.append(Line2D([], [], label="certified lower bound", **BOUND_LOOK))
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.0, columnspacing=1.5)
+    handles.append(Line2D([], [], label="certified lower bound", **LOWER_BOUND.rule))
+    handles.append(Line2D([], [], label="fewer trials refused at any ε", **HOLLOW))
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"The least noise for a number that neighbours change by at most 1, at δ = {first['delta']:g}. Hollow: fewer trials are refused "
-        "at any ε. Certified lower bound: for unbiased estimates, on average over neighbours. Guarantee: ε as stated, "
+        f"The least noise for a number that neighbours change by at most 1, at δ = {first['delta']:g}. Certified lower "
+        "bound: for unbiased estimates, on average over neighbours. Guarantee: ε as stated, "
         f"{first['adjacency']} adjacency, secure-sum trust model for binomial, central trust model for Gaussian noise.",
     )
     return figure
@@ -212,7 +212,7 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
     kept = classic[classic["realised_epsilon"] <= classic["epsilon"]]
     axes.plot(analytic["epsilon"], analytic["noise_squared_error"], zorder=3, **ANALYTIC_LOOK)
     axes.plot(kept["epsilon"], kept["noise_squared_error"], zorder=3, **CLASSIC_LOOK)
-    axes.plot(analytic["epsilon"], analytic["certified_error"], **BOUND_LOOK)
+    axes.plot(analytic["epsilon"], analytic["certified_error"], **LOWER_BOUND.rule)
     for scale, series in frame[frame["accounting"] == accounting].groupby("scale", sort=False):
         look = MARKS[float(str(scale))].look
         axes.plot(series["epsilon"], series["noise_squared_error"], **look | {"marker": ""})
@@ -220,9 +220,6 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
             face = "white" if binds else look["color"]
             axes.plot(points["epsilon"], points["noise_squared_error"], **look | {"linestyle": "", "markerfacecolor": face})
     axes.set(xscale="log", yscale="log", xlabel="ε", title=TITLES[accounting])
-    axes.xaxis.set_major_locator(FixedLocator(SHOWN_EPSILONS))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(visible=True)
 
 

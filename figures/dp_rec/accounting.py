@@ -4,6 +4,7 @@ The settings are those of Triastcyn, Reisser, Louizos 2021; the comparison goes 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,25 +13,26 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from ...analysis.catalogue.registry import entry_named
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..drawing.marks import TRUSTED_SERVER, Mark, mechanism_mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
 from .references import ACCOUNTS, PUBLISHED_SETTINGS, ReferencePoint
 
 QUICK_SETTINGS = (PUBLISHED_SETTINGS[0], PUBLISHED_SETTINGS[2])
+# A mechanism has its colour, and each of its accounts another marker.
+_CODE, _NOISE = mechanism_mark("dp-rec"), TRUSTED_SERVER
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
-        "DP-REC, published": BLUE,
-        "DP-REC, conservative": VERMILION,
-        "DP-REC, any-bits": BLACK,
-        "Gaussian, classic": PURPLE,
-        "Gaussian, optimal": ORANGE,
-        "Gaussian, pld": GREEN,
+        "DP-REC, published": _CODE,
+        "DP-REC, conservative": replace(_CODE, marker="o"),
+        "DP-REC, any-bits": replace(_CODE, marker="D"),
+        "Gaussian, classic": replace(_NOISE, marker="v"),
+        "Gaussian, optimal": replace(_NOISE, marker="^"),
+        "Gaussian, pld": _NOISE,
     }
 )
 LABELS: Mapping[str, str] = MappingProxyType(
@@ -69,9 +71,6 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
     right.set_xlabel("noise on the sum / clip norm, at the paper's ε")
     for axes in (left, right):
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if axes is left else (1, 2, 5)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=True, axis="x")
         axes.margins(x=0.1)
@@ -96,20 +95,20 @@ def _draw_epsilons(axes: Axes, accounts: pd.DataFrame, heights: NDArray[np.float
             (accounts["epsilon_at_minimum_bits"].max(), heights[infinite].mean()),
             xytext=(8, 0),
             textcoords="offset points",
-            color=GREY,
             verticalalignment="center",
         )
 
 
 def _look(account: str) -> dict[str, Any]:
-    return {"color": MARKS[account].colour, "marker": MARKS[account].marker, "linestyle": ""}
+    return MARKS[account].points
 
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
+    hollow = "Hollow: infinite with the paper's bits, drawn for enough. " if np.isinf(frame["epsilon"]).any() else ""
     return (
-        "DP-REC in its paper's settings, and Gaussian noise; δ = 1/N^1.1 for N clients. Hollow: infinite with the paper's bits, drawn "
-        f"for enough. ε for {first['adjacency']} adjacency, {first['trust_model']} trust model. DP-REC's assume that other clients' "
+        f"DP-REC in its paper's settings, and Gaussian noise; δ = 1/N^1.1 for N clients. {hollow}"
+        f"ε for {first['adjacency']} adjacency, {first['trust_model']} trust model. DP-REC's assume that other clients' "
         "messages are samples of the prior; the printed one is not proven even then."
     )
 

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
+from matplotlib.ticker import MultipleLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.random_streams import named_stream
@@ -24,7 +24,7 @@ from ...design.relative_entropy.coding import log_importance_weights
 from ...design.relative_entropy.shared_randomness import SharedNormals
 from ...solvers.divergences.dp_rec_privacy import bit_rate_bound
 from ...solvers.divergences.importance_resampling import resampled_moments
-from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.marks import Mark, series_marks
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
@@ -36,8 +36,6 @@ MOST_SEEDS = 10**7
 CLIP_RATIOS, DIMENSIONS, BITS = (0.5, 1.0, 1.5, 2.0), (1, 16), range(17)
 # Numbers of bits at which shared samples are also drawn, and number of lists of samples.
 MEASURED_BITS, SEEDS, QUICK_SEEDS = (2, 5, 8), 1000, 200
-# Marks of the clip ratios, in their order.
-MARKS: tuple[Mark, ...] = (BLUE, GREEN, PURPLE, VERMILION, SKY, ORANGE)
 FLOOR_LINE = (0, (1, 1))
 LEMMA_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
 
@@ -187,7 +185,8 @@ def draw_bias(frame: pd.DataFrame) -> Figure:
     dimensions = frame["dimension"].unique()
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 1 + len(dimensions))
-    marks = dict(zip(frame["clip_ratio"].unique(), MARKS, strict=False))
+    ratios_drawn = frame["clip_ratio"].unique()
+    marks = dict(zip(ratios_drawn, series_marks(len(ratios_drawn)), strict=True))
     for clip_ratio, mark in marks.items():
         own = frame[frame["clip_ratio"] == clip_ratio]
         _draw_bias(panels[0], own, mark)
@@ -197,13 +196,10 @@ def draw_bias(frame: pd.DataFrame) -> Figure:
     for axes, dimension in zip(panels[1:], dimensions, strict=True):
         axes.set_yscale("log")
         axes.set_title(f"its error, {dimension} coordinate{'s' if dimension > 1 else ''}")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
     panels[1].set_ylabel("squared error / squared norm of the update")
     for axes in panels:
         axes.set_xlabel("bits of the group")
         axes.xaxis.set_major_locator(MultipleLocator(4))
-        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True)
     handles = [Line2D([], [], label=f"clip ratio {ratio:g}", **mark.look) for ratio, mark in marks.items()]
     handles.append(Line2D([], [], color=GREY, linestyle=FLOOR_LINE, label="leading term; floor"))
@@ -220,9 +216,11 @@ def _draw_bias(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:
     axes.plot(leading["group_bits"], leading["leading_bias"], color=mark.colour, linestyle=FLOOR_LINE, linewidth=0.8)
     bits = exact["lemma_bits"].iloc[0]
     axes.plot(bits, 2 ** np.interp(bits, exact["group_bits"], np.log2(exact["relative_bias"])), color=mark.colour, **LEMMA_LOOK)
-    # All dimensions have the same bias.
-    measured = frame[frame["seeds"] > 0]
-    _draw_measured(axes, measured["group_bits"], measured["measured_relative_bias"], measured["measured_relative_bias_error"], mark)
+    # All dimensions have the same bias, so that their measurements are averaged.
+    measured = frame[frame["seeds"] > 0].groupby("group_bits")
+    biases, errors = measured["measured_relative_bias"], measured["measured_relative_bias_error"]
+    spread = errors.agg(lambda values: math.sqrt(float((values**2).sum()))) / errors.size()
+    _draw_measured(axes, pd.Series(list(measured.groups)), biases.mean(), spread, mark)
 
 
 def _draw_error(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:
@@ -236,7 +234,7 @@ def _draw_error(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:
 
 
 def _draw_measured(axes: Axes, bits: "pd.Series[int]", values: "pd.Series[float]", errors: "pd.Series[float]", mark: Mark) -> None:
-    axes.errorbar(bits, values, yerr=errors, color=mark.colour, marker=mark.marker, linestyle="", capsize=2)
+    axes.errorbar(bits, values, yerr=errors, **mark.points, capsize=2)
 
 
 def _caption(frame: pd.DataFrame) -> str:

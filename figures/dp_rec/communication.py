@@ -6,7 +6,7 @@ The length of a seed, 32 bits, and the sizes of the two convolutional networks a
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +15,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from ...analysis.catalogue.registry import entry_named
@@ -26,8 +25,8 @@ from ...arrays import FloatArray
 from ...design.relative_entropy.dp_rec import message_bytes
 from ...design.relative_entropy.group_layout import uniform_layout
 from ..drawing.directed_rounding import rounded_down
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.marks import GREY, PAPER_VALUE, Mark, mechanism_mark
+from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from ..point import Point
@@ -43,10 +42,17 @@ SECURE_SUMS = {"discrete Gaussian, 16 bits": 16, "discrete Gaussian, 12 bits": 1
 PACKAGES = {"DP-REC, first model public": True, "DP-REC, first model sent": False}
 SCHEMES = (UNCOMPRESSED, *SECURE_SUMS, COUNTED, *PACKAGES)
 _SETTINGS = {setting.dataset: setting for setting in PUBLISHED_SETTINGS}
-MARKS: Mapping[str, Mark] = MappingProxyType(dict(zip(SCHEMES, (BLACK, ORANGE, PURPLE, BLUE, GREEN, VERMILION), strict=True)))
-PAPER_LOOK: Mapping[str, Any] = MappingProxyType(
-    {"color": GREY, "marker": "o", "markersize": 10, "fillstyle": "none", "linestyle": "", "markeredgewidth": 0.8}
+_SUM, _CODE = mechanism_mark("distributed-discrete-gaussian"), mechanism_mark("dp-rec")
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    dict(
+        zip(
+            SCHEMES,
+            (GREY, _SUM, replace(_SUM, marker="v"), _CODE, replace(_CODE, marker="o"), replace(_CODE, marker="D")),
+            strict=True,
+        )
+    )
 )
+PAPER_LOOK: Mapping[str, Any] = MappingProxyType({**PAPER_VALUE.points, "markersize": 10, "markeredgewidth": 0.8})
 # Height of a scheme, and the space between two trainings.
 STEP, SPACE = 0.3, 0.32
 
@@ -338,13 +344,10 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     ]
     axes.set_yticks(middles, names)
     axes.set_ylim(top - (STEP + SPACE) / 2, -(STEP + SPACE) / 2)
-    axes.xaxis.set_major_locator(LogLocator())
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("GiB of all clients and rounds, up and down")
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True, axis="x")
-    handles = [Line2D([], [], color=mark.colour, marker=mark.marker, linestyle="", label=scheme) for scheme, mark in MARKS.items()]
+    handles = [Line2D([], [], label=scheme, **mark.points) for scheme, mark in MARKS.items()]
     handles.append(Line2D([], [], label="the paper (in brackets)", **PAPER_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     add_caption(figure, _caption(frame))
@@ -352,10 +355,10 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> None:
-    """Draw a mark for each scheme, a ring around the paper's total, and the numbers beside it."""
+    """Draw a mark for each scheme, a cross for the paper's total, and the numbers beside it."""
     for height, (_, row) in zip(heights, training.iterrows(), strict=True):
         mark = MARKS[row["scheme"]]
-        axes.plot(row["total_gib"], height, color=mark.colour, marker=mark.marker, linestyle="")
+        axes.plot(row["total_gib"], height, **mark.points)
         axes.plot(row["paper_gib"], height, **PAPER_LOOK)
         words = f"{row['total_gib']:.4g}"
         if row["scheme"] in (COUNTED, *PACKAGES):
@@ -365,9 +368,8 @@ def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> N
         axes.annotate(
             words,
             (row["total_gib"], height),
-            xytext=(-9, 0),
+            xytext=(-11, 0),
             textcoords="offset points",
-            color=mark.colour,
             horizontalalignment="right",
             verticalalignment="center",
         )
@@ -385,7 +387,7 @@ def _thousands(number: int) -> str:
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     return (
-        "Bytes of a whole training, both directions. As the paper counts: without headers; the other two: packages made here. Rings: "
+        "Bytes of a whole training, both directions. As the paper counts: without headers; the other two: packages made here. Crosses: "
         "the paper's totals. Numbers: GiB; how many times fewer, rounded down. Bytes do not depend on ε; DP-REC's promise is for "
         f"{first['adjacency']} adjacency, {first['trust_model']} trust model."
     )

@@ -38,7 +38,7 @@ from ...design.local.unit_vectors.candidate_coding import minimal_random_coding_
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import uniform_layout
-from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.marks import DOTTED, PAPER_VALUE, SOLID, TRUSTED_SERVER, Mark, mechanism_mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
@@ -74,13 +74,23 @@ QUICK: Mapping[str, Any] = MappingProxyType(
         "mmrc_epsilons": (1.0, 4.0),
     }
 )
-MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, EQUAL: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})
-CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
-PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
+_CODE, DARK_TEAL = mechanism_mark("dp-rec"), "#1B6B5F"
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    {
+        ZERO: _CODE,
+        # A darker shade of the same mechanism, as the paper's values are told apart by their colours alone.
+        EQUAL: Mark(DARK_TEAL, "o", SOLID),
+        GROUPED: replace(_CODE, marker="D", line=DOTTED),
+        SQKR: mechanism_mark("sqkr"),
+        PRIVUNIT: mechanism_mark("privunit-g"),
+        MMRC: mechanism_mark("minimal-random-coding"),
+    }
+)
 CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8, "linestyle": ""})
-# Approximate errors in the paper: with a poor prior, of SQKR with one bit, and with a better prior.
-PAPER_CLIENTS = 10_000
-PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR": 0.07, "better prior": 0.03})
+PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"marker": PAPER_VALUE.marker, "markersize": 9, "markeredgewidth": 1.6, "linestyle": ""})
+# Approximate errors in the paper with one bit: with a poor prior, with a better prior, and of SQKR.
+PAPER_CLIENTS, PAPER_BITS = 10_000, 1
+PAPER_ERRORS: Mapping[str, float] = MappingProxyType({ZERO: 0.3, EQUAL: 0.03, SQKR: 0.07})
 
 
 @dataclass(frozen=True)
@@ -343,14 +353,12 @@ def draw_errors(frame: pd.DataFrame) -> Figure:
     _draw_bits(by_bits, frame[frame["panel"] == "bits"])
     _draw_ratios(by_ratio, frame[frame["panel"] == "ratio"])
     _draw_epsilons(by_epsilon, frame[frame["panel"] == "epsilon"])
-    for axes in (by_bits, by_ratio):
-        for error in PAPER_ERRORS.values():
-            axes.axhline(error, **PAPER_LOOK)
+    for name, error in PAPER_ERRORS.items():
+        by_bits.plot(PAPER_BITS, error, color=MARKS[name].colour, **PAPER_LOOK)
     for axes in (by_bits, by_ratio, by_epsilon):
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True)
     for axes in (by_bits, by_ratio, by_epsilon):
         axes.xaxis.set_major_locator(LogLocator(base=2, numticks=16))
@@ -360,8 +368,8 @@ def draw_errors(frame: pd.DataFrame) -> Figure:
     by_epsilon.set(title="with privacy", xlabel="ε")
     handles = [Line2D([], [], label=name, **mark.look) for name, mark in MARKS.items()]
     handles.append(Line2D([], [], color=GREY, label="messages really coded", **CODED_LOOK))
-    handles.append(Line2D([], [], label=f"the paper, {PAPER_CLIENTS:,} vectors", **PAPER_LOOK))
-    handles.append(Line2D([], [], label="trusted server, Gaussian", **CENTRAL_LOOK))
+    handles.append(Line2D([], [], color=PAPER_VALUE.colour, label=f"the paper, {PAPER_CLIENTS:,} vectors", **PAPER_LOOK))
+    handles.append(Line2D([], [], label="trusted server, Gaussian", **TRUSTED_SERVER.rule))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
@@ -393,16 +401,13 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
 def _draw_ratios(axes: Axes, frame: pd.DataFrame) -> None:
     for name, series in frame.groupby("series", sort=False):
         _draw_series(axes, series, "clip_ratio", MARKS[str(name)])
-    for name, error in PAPER_ERRORS.items():
-        place = (frame["clip_ratio"].max(), error)
-        axes.annotate(name, place, xytext=(0, 2), textcoords="offset points", color=GREY, horizontalalignment="right")
 
 
 def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
     for (name, variant), series in frame.groupby(["series", "variant"], sort=False):
-        _draw_series(axes, series, "target_epsilon", MARKS[str(name)], "white" if variant == "conservative" else None)
+        _draw_series(axes, series, "target_epsilon", MARKS[str(name)], "white" if variant == "published" else None)
     central = frame.drop_duplicates("target_epsilon")
-    axes.plot(central["target_epsilon"], central["central_squared_error"], **CENTRAL_LOOK)
+    axes.plot(central["target_epsilon"], central["central_squared_error"], **TRUSTED_SERVER.rule)
 
 
 def _caption(frame: pd.DataFrame) -> str:
@@ -410,7 +415,7 @@ def _caption(frame: pd.DataFrame) -> str:
     private = frame[frame["variant"] != ""].iloc[0]
     return (
         f"Mean of {first['clients']:,} unit vectors, d = {first['dimension']}. Points: measured, with standard errors; lines: "
-        f"predicted. Full: DP-REC's theorem, not proven; hollow: its conservative variant, with an assumption; {private['adjacency']} "
+        f"predicted. Hollow: DP-REC's theorem, not proven; full: its conservative variant, with an assumption; {private['adjacency']} "
         f"adjacency, {private['trust_model']} trust model, as the trusted server. Others: replace-one adjacency, local trust model, δ = "
         "0."
     )

@@ -6,8 +6,9 @@ the common kinds of colour blindness. Marks colour markers, lines and areas; tex
 A figure selects marks by what its series are:
 
 - mechanisms: `mechanism_mark`, by the name in the registry;
+- several designs of one mechanism beside other mechanisms: `variant`;
 - trust models: `TRUST_MARKS`;
-- settings of one mechanism, such as bits or rates: `series_marks`, an ordered scale from dark to light;
+- settings of one mechanism alone, such as bits or rates: `series_marks`, an ordered scale from dark to light;
 - references: `TRUSTED_SERVER`, `LOWER_BOUND`, `ANSWER_ZERO`, `PROVEN_ACCOUNT`, `PUBLISHED_ACCOUNT`, `PAPER_VALUE`; accounts of several
   mechanisms beside each other: `Mark.look` as proven, and `Mark.published`;
 - other series, such as decoders: the named colours, `BLUE` to `GREY`.
@@ -15,7 +16,7 @@ A figure selects marks by what its series are:
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -175,7 +176,7 @@ _SPARES = tuple(Mark(colour, marker, line) for colour in ("#AA4499", "#CC6677") 
 
 # The server of the central trust model sees everything, as the reference `TRUSTED_SERVER` does.
 TRUST_MARKS: Mapping[str, Mark] = MappingProxyType(
-    {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE, "central": replace(BLACK, marker="X")}
+    {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE, "central": Mark(BLACK.colour, "X", (0.0, (6.0, 1.0)))}
 )
 """Marks of trust models, by name."""
 
@@ -215,6 +216,24 @@ def mechanism_mark(name: str) -> Mark:
         return mark
     digest = hashlib.sha256(name.encode()).digest()
     return _SPARES[int.from_bytes(digest[:8], "big") % len(_SPARES)]
+
+
+def variant(mark: Mark, number: int) -> Mark:
+    """Return the mark of another design of a mechanism: its colour, with a marker and line that no mechanism of this colour has.
+
+    Number 0 is the mechanism's own mark.
+
+    Examples
+    --------
+    >>> [variant(mechanism_mark("mvu"), number).marker for number in range(3)]
+    ['o', 's', '^']
+    """
+    if number == 0:
+        return mark
+    taken = {other.marker for other in MECHANISM_MARKS.values() if other.colour == mark.colour}
+    free = [marker for marker in _LINES if marker not in taken]
+    marker = free[(number - 1) % len(free)]
+    return Mark(mark.colour, marker, _LINES[marker])
 
 
 def series_marks(count: int) -> tuple[Mark, ...]:

@@ -1,18 +1,57 @@
 """A figure's files: vector graphics, a bitmap, and the table behind them."""
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...files import write_atomically
+from ...version import __version__
 from .style import add_title, solve_layout
 
 DOTS_PER_INCH = 220
 # Metadata without dates and random identifiers, so that the same figure gives the same files.
 METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+PROGRAM = f"quietbits {__version__}"
+
+
+@dataclass(frozen=True)
+class FigureFacts:
+    """Facts about a figure that its files hold beside the drawing.
+
+    Attributes
+    ----------
+    title : str
+        Title.
+    description : str
+        Caption, which states the guarantee.
+    keywords : tuple of str
+        Further facts: the seed, adjacencies, trust models.
+    """
+
+    title: str
+    description: str
+    keywords: tuple[str, ...] = ()
+
+    def metadata(self, kind: str) -> dict[str, Any]:
+        """Return the metadata of a file of a kind in `METADATA`, by the keys of its format."""
+        keywords = "; ".join((PROGRAM, *self.keywords))
+        facts: dict[str, dict[str, Any]] = {
+            "svg": {"Title": self.title, "Description": self.description, "Keywords": [PROGRAM, *self.keywords], "Creator": PROGRAM},
+            "pdf": {"Title": self.title, "Subject": self.description, "Keywords": keywords, "Creator": PROGRAM},
+            "png": {"Title": self.title, "Description": self.description, "Comment": keywords, "Software": PROGRAM},
+        }
+        return {**METADATA[kind], **facts[kind]}
+
+
+def _keywords(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the seed, adjacencies and trust models of a table."""
+    words = {"seed": "seed {}", "adjacency": "{} adjacency", "trust_model": "{} trust model"}
+    return tuple(text.format(value) for name, text in words.items() if name in frame for value in dict.fromkeys(frame[name].dropna()))
 
 
 def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, title: str, markdown: str) -> list[Path]:
@@ -23,10 +62,11 @@ def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, ti
     """
     _settle_layout(figure)
     area = add_title(figure, title)
+    about = FigureFacts(title, " ".join(figure.get_supxlabel().split()), _keywords(frame))
     contents = {"csv": frame.to_csv(index=False, lineterminator="\n").encode(), "md": markdown.encode()}
-    for kind, metadata in METADATA.items():
+    for kind in METADATA:
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=metadata, bbox_inches=area)
+        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=about.metadata(kind), bbox_inches=area)
         contents[kind] = buffer.getvalue()
     output.mkdir(parents=True, exist_ok=True)
     files = {output / f"{name}.{kind}": content for kind, content in contents.items()}

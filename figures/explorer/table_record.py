@@ -117,7 +117,7 @@ def facts(table: LookupTable, deployment: str, size: int) -> list[tuple[str, str
         bounds.append((f"Bound, {words}", text))
     unit = "" if square == 1 else ", in squared units of the values"
     return [
-        ("Mechanism", f"{table.mechanism}, {table.bits_in} bits in, {table.bits_out} bits out"),
+        ("Mechanism", f"{table.mechanism}, {_bits(table.bits_in)} in, {_bits(table.bits_out)} out"),
         ("Values", f"{in_figures(low)} to {in_figures(high)}"),
         ("Guarantee", str(table.guarantee)),
         ("Realised epsilon", rounded_up(certificate.realised_epsilon, 6)),
@@ -131,6 +131,10 @@ def facts(table: LookupTable, deployment: str, size: int) -> list[tuple[str, str
         ("File", f"{size:,} bytes"),
         ("Client's deployment", deployment),
     ]
+
+
+def _bits(number: int) -> str:
+    return f"{number} bit{'s' * (number > 1)}"
 
 
 def packed(content: bytes) -> str:

@@ -4,8 +4,8 @@ Each figure shows the largest and the Euclidean error.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,18 +14,24 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.frequency_sums import PAPER
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.marks import ANSWER_ZERO, LOWER_BOUND, SOLID, TRUSTED_SERVER, Mark, mechanism_mark
+from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from .simulated_errors import CENTRAL, SERIES, FrequencyPoint, arrange_frequencies, frequency_points
 
-# Marks in the order of the series. Only the best Poisson-binomial histogram has hollow marks.
+# Marks of the mechanisms; histograms have the colours of the sketches, and other markers.
+HISTOGRAMS: Mapping[str, str] = MappingProxyType({"Poisson-binomial, best": "s", "discrete Gaussian histogram": "o"})
 MARKS: Mapping[str, Mark] = MappingProxyType(
-    dict(zip([*SERIES, CENTRAL], (ORANGE, PURPLE, VERMILION, BLUE, SKY, GREEN, BLACK, Mark(GREY, "", (0, (5, 3)))), strict=True))
+    {name: mechanism_mark(series.mechanism) for name, series in SERIES.items() if name not in HISTOGRAMS}
+    | {name: replace(mechanism_mark(SERIES[name].mechanism), marker=marker, line=SOLID) for name, marker in HISTOGRAMS.items()}
+    | {CENTRAL: TRUSTED_SERVER}
 )
-BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
-ERRORS = {"largest_error": "largest error of a frequency", "error": "L2 error of all frequencies"}
+# Errors, with the column of those of equal frequencies for all items, and their names.
+ERRORS = {
+    "largest_error": ("zero_largest_error", "largest error of a frequency"),
+    "error": ("zero_error", "L2 error of all frequencies"),
+}
 POPULATIONS = {"geometric": "a truncated geometric law of ratio 0.8", "zipf": "Zipf's law of exponent 1"}
 SHORTENED = {"clients": "n", "epsilon": "ε"}
 CATEGORIES, QUICK_CATEGORIES = 100_000, 2000
@@ -47,7 +53,7 @@ def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
     panels = list(frame.groupby(panel_by))
     figure = Figure(figsize=(WIDTH, 6.6), layout="constrained")
     grid = figure.subplots(len(ERRORS), len(panels), sharex=True, sharey="row", squeeze=False)
-    for row, (column, label) in zip(grid, ERRORS.items(), strict=True):
+    for row, (column, (_, label)) in zip(grid, ERRORS.items(), strict=True):
         for axes, (value, panel) in zip(row, panels, strict=True):
             _draw_panel(axes, panel, across, column)
             axes.set_title(f"{SHORTENED[panel_by]} = {value:,g}" if column == "largest_error" else "")
@@ -57,7 +63,8 @@ def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
         axes.set_xlabel("clients n (thousands)" if across == "clients" else "privacy parameter ε")
         axes.set_xticks(ticks, [f"{value / 1000:g}" if across == "clients" else f"{value:g}" for value in ticks])
     handles = [Line2D([], [], label=name, **mark.look) for name, mark in MARKS.items() if name in set(frame["series"])]
-    handles.append(Line2D([], [], label="lower bound, worst data", **BOUND_LOOK))
+    handles.append(Line2D([], [], label="answer zero: equal frequencies", **ANSWER_ZERO.rule))
+    handles.append(Line2D([], [], label="lower bound, worst data", **LOWER_BOUND.rule))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     add_caption(figure, _caption(frame))
     return figure
@@ -70,14 +77,12 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, across: str, column: str) -> No
             series[across],
             series[column],
             yerr=series[f"{column}_standard_error"].fillna(0.0),
-            color=mark.colour,
-            marker=mark.marker,
-            linestyle=mark.line,
-            markerfacecolor="white" if name == "Poisson-binomial, best" else mark.colour,
+            **mark.look,
             capsize=2,
         )
     central = panel[panel["series"] == CENTRAL].sort_values(across)
-    axes.plot(central[across], central[f"{column}_bound"], **BOUND_LOOK)
+    axes.plot(central[across], central[ERRORS[column][0]], **ANSWER_ZERO.rule)
+    axes.plot(central[across], central[f"{column}_bound"], **LOWER_BOUND.rule)
     axes.set_yscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(visible=True)

@@ -6,7 +6,7 @@ Every scheme is a point in this plane. The bounds are Theorem 5.1 and Corollary 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ...solvers.limits.frequency_limits import necessary_frequency_bits
 from ...solvers.limits.histogram_code_size import MOST_CLIENTS as MOST_CODED
 from ...solvers.limits.histogram_code_size import code_size
 from ...solvers.limits.histogram_entropy import uniform_histogram_entropy
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, VERMILION
+from ..drawing.marks import ANSWER_ZERO, BLACK, DOTTED, TRUST_MARKS, Mark, mechanism_mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
@@ -39,8 +39,10 @@ LOSS = "l2-squared"
 # Squared errors at which necessary bits are drawn, up to 2, the largest squared distance of two vectors of frequencies.
 LARGEST_ERROR, ERRORS = 2.0, 60
 SECURE, LOCAL = "secure-sum", "local"
-COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
-MARKERS = "os^Dv<>PX*hdp8H"
+# Marks of exact codes without privacy, beside those of the registry's mechanisms.
+CODE_MARKS: Mapping[str, Mark] = {IDENTITY: BLACK, BERNOULLI: replace(BLACK, marker="+")}
+# Lines of the necessary bits; dotted lines are least errors.
+SECURE_RULE, LOCAL_RULE, EXACT_RULE = TRUST_MARKS[SECURE].rule, TRUST_MARKS[LOCAL].rule, BLACK.rule
 # Height of error-free codes on the logarithmic axis, as a share of the least drawn error.
 EXACT = 0.03
 
@@ -151,72 +153,66 @@ def needed_points(seed: int, sizes: Sequence[tuple[int, int]], options: Mapping[
 def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     """Draw necessary bits as lines and schemes as points, a panel for each problem."""
     problems = list(frame.groupby(["clients", "categories"]))
-    figure = Figure(figsize=(WIDTH, 5.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 6.6), layout="constrained")
     grid = figure.subplots(1, len(problems), sharey=True, squeeze=False)[0]
-    names = list(dict.fromkeys(frame.loc[frame["mechanism"] != BOUNDS, "mechanism"]))
-    markers = dict(zip(names, MARKERS, strict=False))
     for axes, ((clients, items), panel) in zip(grid, problems, strict=True):
-        _draw_panel(axes, panel, markers)
+        _draw_panel(axes, panel)
         axes.set(title=f"n = {clients:,}, d = {items:,}", xlabel="worst expected squared L2 error")
     grid[0].set(ylabel="bits of a client's message", ylim=(0.5, 3 * frame["bits_per_client"].max()))
-    trusts = frame.drop_duplicates("mechanism").set_index("mechanism")["trust_model"]
-    handles = [Line2D([], [], linestyle="", marker=markers[name], color=_colour(name, trusts[name]), label=_label(name)) for name in names]
+    handles = []
+    schemes = frame[frame["bits_per_client"].notna()]
+    for kind, names in _kinds(schemes).items():
+        handles.append(Line2D([], [], linestyle="", label=f"{kind}:"))
+        handles += [Line2D([], [], label=_label(name), **_mark(name).points) for name in names]
+    handles.append(Line2D([], [], linestyle="", label="bounds:"))
     handles += [
-        Line2D([], [], color=BLUE.colour, label="necessary in a secure sum, private or not"),
-        Line2D([], [], color=VERMILION.colour, linestyle=(0, (4, 1.5)), label="necessary where all messages are seen"),
-        Line2D([], [], color=BLACK.colour, linestyle=(0, (6, 1.5, 1, 1.5)), label="exact histogram in a secure sum"),
-        Line2D([], [], color=BLUE.colour, linestyle=(0, (1, 1)), label="least error, secure sum, (ε, δ)"),
-        Line2D([], [], color=VERMILION.colour, linestyle=(0, (1, 1)), label="least error, local and unbiased"),
+        Line2D([], [], label="necessary in a secure sum, private or not", **SECURE_RULE),
+        Line2D([], [], label="necessary where all messages are seen", **LOCAL_RULE),
+        Line2D([], [], label="exact histogram in a secure sum", **EXACT_RULE),
+        Line2D([], [], label="least error, secure sum, (ε, δ)", **SECURE_RULE | {"linestyle": DOTTED}),
+        Line2D([], [], label="least error, local and unbiased", **LOCAL_RULE | {"linestyle": DOTTED}),
+        Line2D([], [], label="answer zero: equal frequencies", **ANSWER_ZERO.rule),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, handlelength=2.6, columnspacing=1.5)
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
-        f"δ = {DELTA:g}, or 0 in the local trust model; {first['adjacency']} adjacency. Colours: {_colours_in_words(frame)}.",
+        f"Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow marks: sketched. ε = {first['epsilon']:g}, "
+        f"δ = {DELTA:g}, or 0 in the local trust model; {first['adjacency']} adjacency. Shaded, left: no error.",
     )
     return figure
 
 
-def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> None:
-    bounds = panel[panel["mechanism"] == BOUNDS]
-    for trust, curve in bounds.groupby("trust_model"):
-        mark = COLOURS[str(trust)]
-        drawn = curve[curve["necessary_bits"] > 0]
-        axes.plot(drawn["worst_squared_error"], drawn["necessary_bits"], color=mark.colour, linestyle=mark.line)
-    first = panel.iloc[0]
-    axes.axhline(first["histogram_bits"], color=BLACK.colour, linestyle=(0, (6, 1.5, 1, 1.5)), linewidth=1.0)
-    for trust, column in (("secure-sum", "secure_sum_error_bound"), ("local", "local_error_bound")):
-        axes.axvline(first[column], color=COLOURS[trust].colour, linestyle=(0, (1, 1)), linewidth=1.2)
+def _kinds(schemes: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the drawn schemes by trust model; exact codes are not private."""
+    trusts = schemes.drop_duplicates("mechanism").set_index("mechanism")["trust_model"]
+    kinds: dict[str, list[str]] = {}
+    for name, trust in trusts.items():
+        kinds.setdefault("not private" if name in CODE_MARKS else f"{trust} trust model", []).append(str(name))
+    return kinds
+
+
+def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
+    bounds, first = panel[panel["mechanism"] == BOUNDS], panel.iloc[0]
+    for trust, rule, column in ((SECURE, SECURE_RULE, "secure_sum_error_bound"), (LOCAL, LOCAL_RULE, "local_error_bound")):
+        drawn = bounds[(bounds["trust_model"] == trust) & (bounds["necessary_bits"] > 0)]
+        axes.plot(drawn["worst_squared_error"], drawn["necessary_bits"], **rule)
+        axes.axvline(first[column], **rule | {"linestyle": DOTTED})
+    axes.axhline(first["histogram_bits"], **EXACT_RULE)
+    # All clients with one item are the farthest from equal frequencies.
+    axes.axvline(1 - 1 / first["categories"], **ANSWER_ZERO.rule)
     left = bounds["worst_squared_error"].min() * EXACT
     for _, row in panel[panel["mechanism"] != BOUNDS].dropna(subset=["bits_per_client"]).iterrows():
-        colour = _colour(row["mechanism"], row["trust_model"])
-        axes.plot(
-            max(row["worst_squared_error"], left),
-            row["bits_per_client"],
-            linestyle="",
-            marker=markers[row["mechanism"]],
-            color=colour,
-            markerfacecolor="white" if row["compressed"] else colour,
-            markersize=5.5,
-        )
+        mark = _mark(row["mechanism"])
+        face = "white" if row["compressed"] else mark.colour
+        axes.plot(max(row["worst_squared_error"], left), row["bits_per_client"], **mark.points, markerfacecolor=face, markersize=5.5)
     axes.set(xscale="log", yscale="log")
     axes.axvspan(left / 5, left * 5, color=GREY, alpha=0.12, linewidth=0)
-    axes.text(left, 0.02, "exact", horizontalalignment="center", transform=axes.get_xaxis_transform())
     axes.grid(visible=True)
 
 
-def _colours_in_words(frame: pd.DataFrame) -> str:
-    """Return the drawn colours by trust model in words; exact codes have a separate colour."""
-    words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
-    models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
-    drawn = [text for model, text in words.items() if model in models]
-    exact = ["not private green"] if frame["mechanism"].isin([IDENTITY, BERNOULLI]).any() else []
-    return ", ".join(drawn + exact)
-
-
-def _colour(name: str, trust: str) -> str:
-    return GREEN.colour if name in (IDENTITY, BERNOULLI) else COLOURS[trust].colour
+def _mark(name: str) -> Mark:
+    return CODE_MARKS.get(name) or mechanism_mark(name)
 
 
 def _label(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -23,6 +24,7 @@ from ...design.contracts.task import Task
 from ...design.frequencies.sketched_frequencies import SketchedFrequencies
 from ...design.secure_sum.delegated_sum import ItemSum
 from ...errors import InfeasibleError
+from ..drawing.marks import TRUST_MARKS
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
@@ -33,8 +35,16 @@ POPULATION = "zipf"
 LOCAL, SHUFFLED, SKETCH, HISTOGRAM = "local", "shuffled", "sketch", "histogram"
 # Number of tosses of all clients per coordinate above which more tosses are useless.
 ENOUGH_TOSSES = 4096
-# Colours that are light enough for text, and distinct in grey.
-COLOURS = {LOCAL: "#F5C98B", SHUFFLED: "#E7BBD6", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
+# Tints of the trust models' colours that are light enough for black text: shares of the colour, over white.
+TINTS = {LOCAL: ("local", 0.55), SHUFFLED: ("shuffled", 0.4), SKETCH: ("secure-sum", 0.45), HISTOGRAM: ("secure-sum", 0.15)}
+
+
+def _tint(colour: str, share: float) -> str:
+    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+COLOURS = {kind: _tint(TRUST_MARKS[trust].colour, share) for kind, (trust, share) in TINTS.items()}
 KINDS = {LOCAL: "local messages", SHUFFLED: "shuffled messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
 LETTERS = {
     "frequency-randomised-response": "RR",
@@ -47,6 +57,7 @@ LETTERS = {
     "sketched-poisson-binomial": "PB",
     "sketched-discrete-gaussian-frequencies": "DG",
     "sketched-skellam-frequencies": "Sk",
+    "distributed-discrete-laplace": "DL",
 }
 CLIENTS, CATEGORIES = (10**3, 10**4, 10**5), (10**2, 10**3, 10**4, 10**5, 10**6)
 EPSILONS, BUDGETS = (1.0, 10.0), (1e3, 1e5, 1e7)

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ...analysis.catalogue.registry import entry_named
+from ..drawing.directed_rounding import rounded_up
 from ..drawing.marks import VERMILION
-from ..drawing.style import WIDTH, add_caption
+from ..drawing.style import WIDTH, add_caption, field_colours
 from ..entry import FigureEntry
 from ..findings import Finding
 from .sketched_sums import SketchPoint, arrange_sketches
@@ -29,38 +30,44 @@ LARGEST_RATIO = 100.0
 def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw a map of error ratios for each level of noise; frame the cheapest pair in the slack."""
     levels = sorted(frame["noise_multiplier"].unique())
-    figure = Figure(figsize=(WIDTH, 2.3 * len(levels) + 1.2), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.5 * len(levels) + 1.2), layout="constrained")
     grid = figure.subplots(len(levels), 1, sharex=True, squeeze=False)[:, 0]
     for axes, noise in zip(grid, levels, strict=True):
         panel = frame[frame["noise_multiplier"] == noise]
-        table = panel.pivot_table(index="rate", columns="bits", values="ratio", dropna=False)
-        image = axes.imshow(table, cmap="Blues", norm=LogNorm(1.0, LARGEST_RATIO), aspect="auto", origin="lower")
+        table, errors = (panel.pivot_table(index="rate", columns="bits", values=name, dropna=False) for name in ("ratio", "ratio_error"))
+        image = axes.imshow(table, cmap=field_colours(), norm=LogNorm(1.0, LARGEST_RATIO), aspect="auto", origin="lower")
         axes.set_xticks(range(len(table.columns)), [str(bits) for bits in table.columns])
         axes.set_yticks(range(len(table.index)), [f"{rate:g}" for rate in table.index])
-        axes.set(ylabel="compression rate d/m", title=f"z = {noise:g}")
+        epsilon = rounded_up(panel.loc[panel["ratio"].notna(), "realised_epsilon"].max(), 3)
+        # The denominator of each ratio is the least error of its level.
+        zero = (panel["zero"] * panel["ratio"] / panel["squared_error"]).mean()
+        title = f"z = {noise:g}, ε of at most {epsilon}; answer zero: {zero:.2g}"
         for (row, rate), (column, bits) in ((r, c) for r in enumerate(table.index) for c in enumerate(table.columns)):
-            ratio = table.loc[rate, bits]
-            text = "\N{MULTIPLICATION SIGN}" if np.isnan(ratio) else f"{ratio:.3g}"
-            axes.text(column, row, text, ha="center", va="center", color="white" if ratio > LARGEST_RATIO**0.55 else "black")
+            axes.text(column, row, _measured(table.loc[rate, bits], errors.loc[rate, bits]), ha="center", va="center", linespacing=1.0)
         best = panel[panel["cheapest"]]
         if not best.empty:
             place = (list(table.columns).index(best["bits"].iloc[0]) - 0.5, list(table.index).index(best["rate"].iloc[0]) - 0.5)
             axes.add_patch(_frame(place))
-            axes.set_title(f"z = {noise:g}: {best['bits_per_coordinate'].iloc[0]:.2g} bits a parameter within {SLACK:g}")
+            title += f"; framed: {best['bits_per_coordinate'].iloc[0]:.2g} bits a parameter"
+        axes.set(ylabel="compression rate d/m", title=title)
     grid[-1].set_xlabel("bits b of a coordinate")
     figure.colorbar(image, ax=list(grid), label="squared error over the least", extend="max")
     first = frame.iloc[0]
-    # The denominator of each ratio is the least error of its level.
-    shares = (frame["zero"] * frame["ratio"] / frame["squared_error"]).groupby(frame["noise_multiplier"]).mean()
-    zeros = ", ".join(f"{share:.2g}" for share in shares)
     add_caption(
         figure,
-        f"Mean of {first['clients']:,.0f} vectors, d = {first['dimension']:,.0f}: squared error over the panel's least, of which zero "
-        f"has {zeros}. Framed: fewest bits within a factor of {SLACK:g}. Crossed: too few bits, or over {MOST_EPSILON:g} times the "
-        f"finest's ε. z: noise over clip norm. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, δ = "
-        f"{first['delta']:g}.",
+        f"{first['clients']:,.0f} vectors, d = {first['dimension']:,.0f}: squared error over the panel's least, ± standard error of "
+        f"{first['repetitions']:.0f} rounds. Framed: fewest bits within a factor of {SLACK:g}. Crossed: too few bits, or over "
+        f"{MOST_EPSILON:g} times the finest's ε. z: noise / clip norm. δ = {first['delta']:g} a round, {first['adjacency']} adjacency, "
+        f"{first['trust_model']} trust model.",
     )
     return figure
+
+
+def _measured(ratio: float, error: float) -> str:
+    """Return a ratio with its standard error, or a cross for a missing ratio."""
+    if np.isnan(ratio):
+        return "\N{MULTIPLICATION SIGN}"
+    return f"{ratio:.3g}\n± {f'{error:.1g}' if error < 1 else f'{error:.0f}'}"
 
 
 def _frame(place: tuple[float, float]) -> Rectangle:
@@ -77,7 +84,8 @@ def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
     noises = frame["noise_multiplier"]
     private = frame["realised_epsilon"] <= MOST_EPSILON * frame.groupby(noises)["realised_epsilon"].transform("min")
     errors = frame["squared_error"].where(private)
-    frame["ratio"] = errors / errors.groupby(noises).transform("min")
+    least = errors.groupby(noises).transform("min")
+    frame["ratio"], frame["ratio_error"] = errors / least, frame["standard_error"].where(private) / least
     within = frame[frame["ratio"] <= SLACK]
     frame["cheapest"] = frame.index.isin(within.groupby("noise_multiplier")["bits_per_coordinate"].idxmin())
     return frame

@@ -35,13 +35,9 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
         many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, color=marks[rate].colour, linestyle=marks[rate].line)
         border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **marks[rate].look)
     for rate, series in gradients.groupby("rate"):
-        single.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
-        border.plot(
-            series["clients"],
-            series["predicted_squared_error"] / series["zero"],
-            **GRADIENT_LOOK,
-            markeredgecolor=marks[rate].colour,
-        )
+        look = {**GRADIENT_LOOK, "color": marks[rate].colour}
+        single.errorbar(series["clients"], series["squared_error"], yerr=series["standard_error"], **look, capsize=2)
+        border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **look)
     plain = aligned[aligned["rate"] == 1]
     for axes, rounds in ((single, 1), (many, MANY_ROUNDS)):
         axes.plot(plain["clients"], plain["central_squared_error"] / rounds, **CENTRAL_LOOK)
@@ -54,7 +50,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     first = aligned.iloc[0]
     add_caption(
         figure,
-        f"Means of norm {first['mean_norm']:g} c, d = {first['dimension']:,.0f}. Lines: predicted; points: measured. "
+        f"Means of norm {first['mean_norm']:g} c, d = {first['dimension']:,.0f}. Lines: predicted; points: measured, with standard errors. "
         f"{_gradients_in_words(gradients)}Right: below, zero wins. ε = {first['epsilon']:g}, δ = {first['delta']:g} a round, "
         f"{first['adjacency']} adjacency, {first['trust_model']} trust model; trusted server: central trust model.",
     )

@@ -7,7 +7,7 @@ from ...analysis.catalogue.registry import entry_named
 from ..drawing.style import GREY, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
-from .error_panels import add_legend, finish, marks_of, panels
+from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 from .sketched_sums import SketchPoint, arrange_sketches
 
 RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 40.0)
@@ -15,11 +15,15 @@ EPSILON = 1.0
 
 
 def draw_dimensions(frame: pd.DataFrame) -> Figure:
-    """Draw errors over errors without a sketch: predicted as lines, measured as points."""
-    figure, (axes,) = panels(1, 3.9)
+    """Draw errors over errors without a sketch (left), and errors beside that of the zero estimate (right).
+
+    Predictions are lines, measurements points.
+    """
+    figure, (axes, whole) = panels(2, 3.9, shared=False)
     marks = marks_of(sorted(frame["dimension"].unique()))
     for dimension, series in frame.groupby("dimension"):
         mark, plain = marks[dimension], series.loc[series["rate"] == 1].iloc[0]
+        draw_series(whole, series, "rate", mark)
         axes.plot(
             series["rate"], series["predicted_squared_error"] / plain["predicted_squared_error"], color=mark.colour, linestyle=mark.line
         )
@@ -31,19 +35,18 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
             capsize=2,
         )
     axes.axhline(2.0, color=GREY, linewidth=0.9)
-    finish(axes, frame["rate"], "compression rate d/m")
+    whole.axhline(frame["zero"].mean(), **ZERO_LOOK)
+    for each in (axes, whole):
+        finish(each, frame["rate"], "compression rate d/m")
     axes.set_ylabel("squared error over that without a sketch")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    add_legend(figure, {f"d = {dimension:,}": mark for dimension, mark in marks.items()}, zero=False)
-    first, unsketched = frame.iloc[0], frame[frame["rate"] == 1].sort_values("dimension")
-    zeros = ", ".join(f"{share:.2g}" for share in unsketched["zero"] / unsketched["predicted_squared_error"])
+    whole.set_ylabel("squared L2 error of the mean (c²)")
+    add_legend(figure, {f"d = {dimension:,}": mark for dimension, mark in marks.items()})
+    first = frame.iloc[0]
     add_caption(
         figure,
         f"Mean of {first['clients']:,.0f} vectors of norm c, whose mean has norm {first['mean_norm']:g} c. Lines: predicted; points: "
-        f"measured, {first['repetitions']:.0f} rounds with standard errors. Grey: error twice that without a sketch, of which zero has "
-        f"{zeros} (by dimension). Guarantee: ε = {first['epsilon']:g}, δ = {first['delta']:g}, {first['adjacency']} adjacency, "
-        f"{first['trust_model']} trust model.",
+        f"measured, {first['repetitions']:.0f} rounds with standard errors. Grey line, left: twice the error without a sketch. ε = "
+        f"{first['epsilon']:g}, δ = {first['delta']:g}, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

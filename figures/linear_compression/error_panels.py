@@ -12,17 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH
+from ..drawing.marks import ANSWER_ZERO, TRUSTED_SERVER, Mark, series_marks
+from ..drawing.style import WIDTH
 
-MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
-ZERO_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2}
-CENTRAL_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+ZERO_LOOK: Mapping[str, Any] = ANSWER_ZERO.rule
+CENTRAL_LOOK: Mapping[str, Any] = TRUSTED_SERVER.rule
 
 
 def marks_of(values: Sequence[Any]) -> dict[Any, Mark]:
-    """Return a mark for each value, in their order."""
-    return dict(zip(values, MARKS, strict=False))
+    """Return a mark for each of several settings, in their order."""
+    return dict(zip(values, series_marks(len(values)), strict=True))
 
 
 def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:

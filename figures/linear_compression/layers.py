@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.random_streams import named_stream
@@ -136,9 +135,6 @@ def draw_layers(frame: pd.DataFrame) -> Figure:
         share = float(str(kept))
         finish(axes, panel["rate"], "compression rate d/m", "all coordinates" if share == 1 else f"each client's largest {100 * share:g} %")
     grid[0].set_ylabel("squared L2 error of the mean (c²)")
-    grid[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    grid[0].yaxis.set_major_formatter("{x:g}")
-    grid[0].yaxis.set_minor_formatter(NullFormatter())
     add_legend(figure, marks)
     first = frame.iloc[0]
     taken = frame.groupby("kept", sort=False)["thresholding_squared_error"].mean()

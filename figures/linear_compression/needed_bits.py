@@ -33,7 +33,7 @@ from ...design.contracts.task import Budget, Task
 from ...design.secure_sum.sketch_calibration import cheapest_rate_and_bits
 from ...errors import InfeasibleError
 from ...solvers.limits.compression import necessary_bits
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.marks import BLACK, GREEN, SKY, Mark, mechanism_mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
@@ -46,12 +46,10 @@ SLACK = 2.0
 OPTIONS: Mapping[str, Values] = MappingProxyType(
     {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l2"}, "sparse-discrete-gaussian": {"sparsity": 4}}
 )
-# Colours by trust model; each mechanism of a trust model has its own marker.
-COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
-COLOUR_NAMES = {"local": "red", "shuffled": "orange", "secure-sum": "blue", "central": "purple"}
-# Powers of ten by which points of the same number of clients are spread to either side, as many points have the same bits.
-SPREAD = 0.2
-MARKERS = "os^Dv<>PX*hdp8H1234+x"
+# Powers of ten by which marks of the same number of clients are spread to either side, as many mechanisms have the same bits.
+SPREAD = 0.35
+# Heights in inches: of the figure, of an entry of the legend, and of the caption below the legend.
+LEAST_HEIGHT, ENTRY_HEIGHT, CAPTION_HEIGHT = 5.6, 0.17, 0.75
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
 
     A filled point has an error within the slack.
     """
-    figure = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, LEAST_HEIGHT), layout="constrained")
     axes = figure.subplots()
     bounds = frame[frame["mechanism"] == "bounds"].sort_values("budget")
     lines: tuple[tuple[str, str, Mark], ...] = (
@@ -246,41 +244,32 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     if not free.empty:
         handles.append(axes.axvline(free["budget"].max(), label="zero is as good, to the left", **ZERO_LOOK))
     offers = frame[(frame["mechanism"] != "bounds") & frame["bits_per_client"].notna()]
-    unused = {trust_model: iter(MARKERS) for trust_model in COLOURS}
     sideways = iter(10.0 ** np.linspace(-SPREAD, SPREAD, offers["mechanism"].nunique()))
-    for name, series in offers.groupby("mechanism", sort=False):
-        place = next(sideways)
-        trust_model = series["trust_model"].iloc[0]
-        colour, marker = COLOURS[trust_model], next(unused[trust_model])
-        for filled, part in series.groupby("within_slack"):
-            face = colour if filled else "white"
-            axes.plot(
-                part["budget"] * place,
-                part["bits_per_client"],
-                linestyle="",
-                marker=marker,
-                color=colour,
-                markerfacecolor=face,
-                markersize=5,
-            )
-        handles.append(Line2D([], [], linestyle="", marker=marker, color=colour, label=str(name)))
+    for trust_model, drawn in offers.groupby("trust_model", sort=False):
+        handles.append(Line2D([], [], linestyle="", label=f"{trust_model} trust model:"))
+        for name, series in drawn.groupby("mechanism", sort=False):
+            place, mark = next(sideways), mechanism_mark(str(name))
+            for filled, part in series.groupby("within_slack"):
+                face = mark.colour if filled else "white"
+                axes.plot(part["budget"] * place, part["bits_per_client"], **mark.points, markerfacecolor=face, markersize=5)
+            handles.append(Line2D([], [], **mark.points, label=str(name)))
     axes.set(xscale="log", yscale="log", xlabel="clients \N{MULTIPLICATION SIGN} ε", ylabel="bits of a client's message")
     axes.grid(visible=True)
+    figure.set_figheight(max(LEAST_HEIGHT, len(handles) * ENTRY_HEIGHT + CAPTION_HEIGHT))
     figure.legend(handles=handles, loc="outside right upper", handlelength=2.2)
     first = frame.iloc[0]
     add_caption(
         figure,
         f"Mean of n vectors of dimension {first['dimension']:,.0f}, norm at most 1, at ε = {first['epsilon']:g}, δ = "
         f"{first['delta']:g}, {first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a "
-        f"trusted server. Points: mechanisms, filled where within that factor. Colours: {colours_in_words(offers['trust_model'])}.",
+        f"trusted server. Marks: mechanisms for {in_words(offers['clients'])} clients, side by side; hollow: above that factor.",
     )
     return figure
 
 
-def colours_in_words(trust_models: "pd.Series[str]") -> str:
-    """Return the colours of the drawn trust models, in words."""
-    drawn = set(trust_models)
-    return ", ".join(f"{model} trust model {colour}" for model, colour in COLOUR_NAMES.items() if model in drawn)
+def in_words(clients: "pd.Series[int]") -> str:
+    """Return the drawn numbers of clients, in words."""
+    return " or ".join(f"{count:,}" for count in sorted(clients.unique()))
 
 
 def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:

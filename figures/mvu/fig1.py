@@ -9,16 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...shown import percent_up
+from ...shown import gap_up
 from ..drawing.directed_rounding import rounded_down, rounded_up
-from ..drawing.marks import BLUE
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.marks import mechanism_mark
+from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from .table_entries import PROBABILITY_TICKS, DesignPoint, certificates, draw_probability_map, sent_letters
 
 EPSILONS = (1.0, 3.0, 5.0, 10.0)
 BITS = 3
+MVU = mechanism_mark("mvu")
 # Gaps to the best table of as many bits at which the search for a proof stops; they take seconds.
 TOLERANCES = {1.0: 1.5e-3, 3.0: 3.5e-3, 5.0: 1e-4, 10.0: 1e-4}
 
@@ -68,8 +69,8 @@ def _fraction(numerator: int, denominator: int) -> str:
 def _draw_letters(axes: Axes, table: pd.DataFrame, *, first: bool) -> None:
     letters = table.groupby("letter_index").agg(value=("letter", "first"), probability=("probability", "mean"))
     axes.axvspan(0.0, 1.0, color="#eeeeee", linewidth=0)
-    axes.vlines(letters["value"], 0.0, letters["probability"], color=BLUE.colour, linewidth=1.0)
-    axes.plot(letters["value"], letters["probability"], linestyle="none", marker=BLUE.marker, color=BLUE.colour, markersize=3)
+    axes.vlines(letters["value"], 0.0, letters["probability"], color=MVU.colour, linewidth=1.0)
+    axes.plot(letters["value"], letters["probability"], markersize=3, **MVU.points)
     axes.margins(y=0.2)
     axes.tick_params(labelleft=first)
     axes.set_xlabel("value of letter")
@@ -82,14 +83,14 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
     lines = (
         ("variance", rounded_up(table["mean_variance"], 5)),
         ("bound", rounded_down(table["lower_bound"], 5)),
-        ("gap, any size", percent_up(table["optimality_gap"])),
-        (f"gap, {table['bits_out']} bits", percent_up(table["letters_gap"])),
+        ("gap, any size", gap_up(table["optimality_gap"])),
+        (f"gap, {table['bits_out']} bits", gap_up(table["letters_gap"])),
         # Slack below the declared epsilon. The realised epsilon errs upward, so the slack errs downward.
         ("realised", f"ε \N{MINUS SIGN} {rounded_down(table['epsilon'] - table['realised_epsilon'], 2)}"),
     )
     for row, (name, value) in enumerate(lines):
         height = 0.97 - 0.22 * row
-        axes.text(0.0, height, name, color=GREY, transform=axes.transAxes, verticalalignment="top")
+        axes.text(0.0, height, name, transform=axes.transAxes, verticalalignment="top")
         axes.text(1.0, height, value, transform=axes.transAxes, verticalalignment="top", horizontalalignment="right")
 
 

@@ -12,11 +12,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
+from matplotlib.ticker import MultipleLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.provenance_columns import guarantee_columns
 from ...analysis.random_streams import named_stream
+from ...analysis.study.mean_estimation import Z95
 from ...analysis.study.variance_bound import VarianceBound, certified_bound
 from ...arguments import MOST_CLIENTS, check_integer
 from ...design.contracts.mechanism import ScalarMechanism
@@ -26,8 +27,8 @@ from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from ...design.tables.table_mean import TableMeanMechanism
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.marks import LOWER_BOUND, mechanism_mark, variant
+from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
 from ..point import Point
@@ -52,21 +53,19 @@ MECHANISMS: Mapping[str, Callable[[float, LookupTable, int], ScalarMechanism]] =
     }
 )
 EPSILONS = (1.0, 3.0, 5.0)
+MVU = mechanism_mark("mvu")
 QUICK: Mapping[str, int] = MappingProxyType({"clients": 10_000, "batches": 100, "runs": 5})
 LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
-        "bRR(3)": ORANGE.look,
-        "gRR(3)": PURPLE.look,
-        "Laplace": BLACK.look,
-        # The mechanism coincides with MVU(1), so a wide band and hollow points enclose the marks of MVU(1).
-        "CLDP": VERMILION.look
-        | {"color": (VERMILION.colour, 0.35), "linestyle": "-", "linewidth": 5.0}
-        | {"markersize": 7.0, "markerfacecolor": "none", "markeredgecolor": VERMILION.colour},
-        "MVU(1)": GREEN.look,
-        "MVU(3)": BLUE.look,
+        "bRR(3)": mechanism_mark("bitwise-randomised-response").look,
+        "gRR(3)": mechanism_mark("generalised-randomised-response").look,
+        "Laplace": mechanism_mark("laplace").look,
+        # The mechanism coincides with MVU(1), whose line is drawn on this wide one.
+        "CLDP": mechanism_mark("cldp").look | {"linestyle": "-", "linewidth": 4.0},
+        "MVU(1)": variant(MVU, 1).look,
+        "MVU(3)": MVU.look,
     }
 )
-BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.0})
 
 
 @dataclass(frozen=True)
@@ -237,14 +236,14 @@ def draw_variances(variances: pd.DataFrame) -> Figure:
         _draw_panel(axes, panel)
     grid[0].set_ylabel("variance of one client's message (units of x²)")
     handles = [Line2D([], [], label=mechanism, **look) for mechanism, look in LOOKS.items()]
-    handles.append(Line2D([], [], label="certified lower bound on the average", **BOUND_LOOK))
+    handles.append(Line2D([], [], label="certified lower bound on the average", **LOWER_BOUND.rule))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=4.0)
     first = variances.iloc[0]
     add_caption(
         figure,
-        "Every client holds the same value x. Lines: exact variance of one decoded message; points: simulated. In brackets: bits of a "
-        "message. CLDP (squares) and MVU(1) coincide. The bound is on averages over inputs: values may lie below. Guarantee of all: ε "
-        f"as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        "Every client holds the same value x. Lines: exact variance of one decoded message; points: simulated, with 95 % intervals. "
+        "In brackets: bits of a message. CLDP (wide line) and MVU(1) coincide. The bound is on averages over inputs: values may lie below. "
+        f"Guarantee of all: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 
@@ -253,13 +252,11 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     for mechanism, look in LOOKS.items():
         series = panel[panel["mechanism"] == mechanism]
         axes.plot(series["value"], series["exact_variance"], **look | {"marker": ""})
-        axes.plot(series["value"], series["simulated_variance"], **look | {"linestyle": ""})
-    axes.axhline(panel["lower_bound"].max(), **BOUND_LOOK)
+        error = Z95 * series["simulated_standard_error"]
+        axes.errorbar(series["value"], series["simulated_variance"], yerr=error, elinewidth=0.8, **look | {"linestyle": ""})
+    axes.axhline(panel["lower_bound"].max(), **LOWER_BOUND.rule)
     axes.set_title(f"ε = {panel['epsilon'].iloc[0]:g}")
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 5, 7)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_locator(MultipleLocator(0.5))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("value x of every client")

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.random_streams import named_stream
@@ -31,7 +31,7 @@ from ...design.contracts.task import Task
 from ...design.local.vector_table import VectorGrid, VectorTableMechanism
 from ...design.tables.table_privacy import table_privacy
 from ...solvers.limits.coordinate_variance import least_coordinate_variance
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.marks import DASHED, LOWER_BOUND, TRUSTED_SERVER, Mark, mechanism_mark, variant
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
@@ -60,31 +60,23 @@ PROJECTED = 32
 SMALLEST = {"projected": 2, "message_bits": 2}
 # Number of vectors over which the bound averages the distance of coordinates from the grid.
 BOUND_CLIENTS = 2000
-MARKS: Mapping[str, Mark] = MappingProxyType(
+MVU, CLDP = mechanism_mark("mvu"), mechanism_mark("cldp")
+# Marks of the designs of one mechanism, in the mechanism's colour; other series have the mark of their mechanism.
+VARIANTS: Mapping[str, Mark] = MappingProxyType(
     {
-        "MVU, L1 metric": BLUE,
-        "MVU, L2 metric": GREEN,
-        "MVU, Rényi": Mark("#7F3C00", "X", (0, (10, 2))),
-        "CLDP": VERMILION,
-        "CLDP, d draws": Mark(VERMILION.colour, "P", (0, (6, 1, 1, 1))),
-        "Skellam": PURPLE,
-        "Laplace, or Gaussian": BLACK,
-        "PrivUnitG": ORANGE,
-        "SQKR": SKY,
-        "PrivUnit": Mark("#882255", ">", "-"),
-        "FastProjUnit": Mark("#332288", "<", (0, (3, 1))),
-        "ProjUnit": Mark("#999933", "p", (0, (1, 2))),
-        "rotating simplex": Mark("#117733", "*", (0, (8, 1.5))),
-        "random coding": Mark("#AA4499", "d", (0, (4, 1, 1, 1))),
-        "plain random coding": Mark("#661100", "h", (0, (2, 2))),
-        "Poisson representation": Mark("#44AA99", "8", (0, (1, 1, 3, 1))),
+        "MVU, L1 metric": MVU,
+        "MVU, L2 metric": variant(MVU, 1),
+        "MVU, Rényi": variant(MVU, 2),
+        "CLDP, d draws": variant(CLDP, 1),
     }
 )
-CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
-BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linestyle": "-", "linewidth": 0.7, "marker": ""})
+# Names of the mechanisms of a series that has several.
+LABELS: Mapping[str, str] = MappingProxyType({"laplace": "Laplace", "gaussian": "Gaussian"})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"linestyle": (0, (0.5, 1.5)), "linewidth": 0.9, "marker": ""})
 # Line styles of the bounds, by kind of table.
-BOUND_LOOKS = {"MVU, L1 metric": BOUND_LOOK, "MVU, Rényi": MappingProxyType({**BOUND_LOOK, "color": "#7F3C00"})}
+BOUND_LOOKS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {"MVU, L1 metric": LOWER_BOUND.rule | {"linewidth": 0.8}, "MVU, Rényi": LOWER_BOUND.rule | {"linestyle": DASHED, "linewidth": 0.8}}
+)
 TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
 
 
@@ -413,32 +405,35 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
         grid[0, column].set_title(TITLES[comparison])
     for axes in grid.ravel():
         axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True)
     for row in grid:
         row[0].set_ylabel("squared L2 error of the mean")
-    handles = [Line2D([], [], label=name, **mark.look) for name, mark in MARKS.items()]
-    handles.append(Line2D([], [], label="certified optimum", **BOUND_LOOK))
+    drawn = frame.drop_duplicates(["series", "mechanism"]).to_dict("records")
+    handles = [Line2D([], [], label=LABELS.get(row["mechanism"], row["series"]), **_mark(row).look) for row in drawn]
+    handles.append(Line2D([], [], label="certified optimum", **BOUND_LOOKS["MVU, L1 metric"]))
     handles.append(Line2D([], [], label="Cramér-Rao limit", **BOUND_LOOKS["MVU, Rényi"]))
-    handles.append(Line2D([], [], label="trusted server", **CENTRAL_LOOK))
+    handles.append(Line2D([], [], label="trusted server", **TRUSTED_SERVER.rule))
     handles.append(Line2D([], [], label="at the paper's ε", color=GREY, **PAPER_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
 
 
+def _mark(row: Any) -> Mark:
+    """Return the mark of a row's series."""
+    return VARIANTS.get(row["series"], mechanism_mark(row["mechanism"]))
+
+
 def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
-    for name, series in frame.groupby("series", sort=False):
-        mark = MARKS[str(name)]
-        axes.plot(series["epsilon"], series["predicted_squared_error"], color=mark.colour, linestyle=mark.line)
+    for _, series in frame.groupby("series", sort=False):
+        mark = _mark(series.iloc[0])
+        axes.plot(series["epsilon"], series["predicted_squared_error"], **mark.rule)
         axes.errorbar(
             series["epsilon"],
             series["mean_squared_error"],
             yerr=series["standard_error"],
-            color=mark.colour,
-            marker=mark.marker,
-            linestyle="",
             capsize=2,
+            **mark.points,
         )
         if not np.allclose(series["paper_epsilon"], series["epsilon"], rtol=1e-6):
             axes.plot(series["paper_epsilon"], series["predicted_squared_error"], color=mark.colour, **PAPER_LOOK)
@@ -446,27 +441,25 @@ def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
         tables = frame[frame["series"] == name]
         axes.plot(tables["epsilon"], tables["certified_error"], **look)
     central = frame.drop_duplicates("epsilon")
-    axes.plot(central["epsilon"], central["central_error"], **CENTRAL_LOOK)
+    axes.plot(central["epsilon"], central["central_error"], **TRUSTED_SERVER.rule)
     axes.set_xlabel("ε of the whole vector, replace-one adjacency")
 
 
 def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
-    for name, series in frame.groupby("series", sort=False):
-        mark = MARKS[str(name)]
+    for _, series in frame.groupby("series", sort=False):
+        mark = _mark(series.iloc[0])
         ordered = series.sort_values("bits_per_client")
         axes.errorbar(
             ordered["bits_per_client"],
             ordered["mean_squared_error"],
             yerr=ordered["standard_error"],
-            color=mark.colour,
-            marker=mark.marker,
-            linestyle=mark.line,
             capsize=2,
+            **mark.look,
         )
     for name, look in BOUND_LOOKS.items():
         tables = frame[frame["series"] == name].sort_values("bits_per_client")
         axes.plot(tables["bits_per_client"], tables["certified_error"], **look)
-    axes.axhline(frame["central_error"].iloc[0], **CENTRAL_LOOK)
+    axes.axhline(frame["central_error"].iloc[0], **TRUSTED_SERVER.rule)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=16))
     axes.xaxis.set_major_formatter("{x:g}")

@@ -1,6 +1,8 @@
 """Figures of a leaderboard: ratio to a bound or to a trusted server against bits, by task and by trust model."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -26,10 +28,16 @@ STEPS = ((1.25, (1, 2, 5)), (2.2, (1, 3)), (math.inf, (1,)))
 # Largest numbers of labels at axes of bits: of a task, and of a trust model.
 TASK_TICKS, TRUST_TICKS = 5, 8
 RATIO = "error over reference"
+# Looks of the recommended mechanisms, and of those that the answer without messages beats.
+RING: Mapping[str, Any] = MappingProxyType({"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none", "color": GREY})
+CROSS: Mapping[str, Any] = MappingProxyType({"linestyle": "", "marker": "x", "markersize": 10, "color": GREY})
 
 
 def draw_tasks(rows: pd.DataFrame) -> Figure:
-    """Draw judged rows in a panel for each task: ratio against bits of a message, by trust model, with rings around the winners."""
+    """Draw judged rows in a panel for each task: ratio against bits of a message, by trust model.
+
+    Rings mark the recommended mechanisms, and crosses those that the answer without messages beats.
+    """
     numbers = sorted(rows["number"].unique())
     lines = math.ceil(len(numbers) / COLUMNS)
     figure = Figure(figsize=(WIDTH, 0.7 + TASK_HEIGHT * lines), layout="constrained")
@@ -42,9 +50,8 @@ def draw_tasks(rows: pd.DataFrame) -> Figure:
             series = task[task["trust_model"] == model]
             _draw_points(axes, series, TRUST_MARKS[model], "bits_per_client")
             chosen = series[series["recommended"]]
-            axes.plot(
-                chosen["bits_per_client"], chosen["ratio"], linestyle="", marker="o", markersize=10, markerfacecolor="none", color=GREY
-            )
+            for look, ringed in ((RING, chosen), (CROSS, chosen[chosen["zero_wins"]])):
+                axes.plot(ringed["bits_per_client"], ringed["ratio"], **look)
         _set_bits(axes, task["bits_per_client"], TASK_TICKS)
         _set_ratio(axes)
         axes.set_title(f"{number}: {_in_short(task.iloc[0])}", loc="left", fontsize=SMALLEST_TYPE)
@@ -55,8 +62,8 @@ def draw_tasks(rows: pd.DataFrame) -> Figure:
     figure.supylabel(RATIO, fontsize="medium")
     present = [model for model in TRUST_MODELS if model in set(rows["trust_model"])]
     marks = [Line2D([], [], label=model, **TRUST_MARKS[model].points) for model in present]
-    ring = Line2D([], [], linestyle="", marker="o", markersize=10, markerfacecolor="none", color=GREY, label="recommended")
-    figure.legend(handles=[*marks, ring, *_references()], loc="outside upper center", ncols=4, columnspacing=1.2)
+    rings = [Line2D([], [], label=label, **look) for label, look in (("recommended", RING), ("no message is better", CROSS))]
+    figure.legend(handles=[*marks, *rings, *_references()], loc="outside upper center", ncols=4, columnspacing=1.2)
     return figure
 
 

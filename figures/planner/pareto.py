@@ -1,7 +1,6 @@
 """Figure of a plan's designs: error against bits."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -9,26 +8,22 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
-from matplotlib.ticker import FuncFormatter
+from matplotlib.lines import Line2D
 
 from ...analysis.planner.plan import plan_task
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
 from ...progress import silent
-from ..drawing.marks import TRUST_MARKS, Mark
-from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
+from ..drawing.labels import DirectLabel, place_labels
+from ..drawing.marks import ANSWER_ZERO, TRUST_MARKS, TRUSTED_SERVER, Mark
+from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from ..point import Point
 
 # Largest factor of a drawn design's error over the best of its trust model; the caption counts omitted designs.
 MOST_EXCESS = 100.0
-# Least distance of named points of a front in powers of ten, in bits and in error.
-NEAR = (0.3, 0.5)
-# Rotation and alignment of the names above and below their points.
-UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
-DOWN: Mapping[str, Any] = MappingProxyType({"rotation": -40, "verticalalignment": "top"})
+RING: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 11, "markerfacecolor": "none", "linestyle": ""})
 QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
 
 
@@ -61,87 +56,64 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
     """
     figure = Figure(figsize=(WIDTH, 5.2), layout="constrained")
     axes = figure.add_subplot()
-    left_out, up, central = 0, True, "central" in set(frame["trust_model"])
+    left_out, fronts = 0, list[pd.DataFrame]()
     for model, series in frame.groupby("trust_model", sort=False):
         shown = series[series["predicted_error"] <= MOST_EXCESS * series["predicted_error"].min()]
         left_out += len(series) - len(shown)
-        # Names alternate above and below their points, to keep them apart; those of a trusted server stand close to those of a secure sum.
-        _draw_model(axes, str(model), shown, TRUST_MARKS[str(model)], up=up or (central and model == "secure-sum"))
-        up = not up
+        fronts.append(_draw_model(axes, str(model), shown, TRUST_MARKS[str(model)]))
     first = frame.iloc[0]
     if pd.notna(first["central_error"]):
-        axes.axhline(first["central_error"], color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, label="trusted server")
-    axes.axhline(first["answer_zero_error"], color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label="no messages")
+        axes.axhline(first["central_error"], label="trusted server", **TRUSTED_SERVER.rule)
+    axes.axhline(first["answer_zero_error"], label="no messages", **ANSWER_ZERO.rule)
     axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
     axes.set_ylabel("predicted squared L2 error of the mean")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     # The axis has room for names to the right of the last point.
     low, high = axes.get_xlim()
-    axes.set_xlim(low, high * (high / low) ** 0.18)
+    axes.set_xlim(low, high * (high / low) ** 0.08)
     axes.grid(visible=True)
-    figure.legend(loc="outside upper center", ncols=4, handlelength=2.5, columnspacing=1.2)
+    figure.legend(handles=_legend(axes), loc="outside upper center", ncols=3, handlelength=2.5, columnspacing=1.2)
     add_caption(figure, _caption(frame, left_out))
-    _turn_up(figure, axes)
+    place_labels(figure, axes, _names(fronts))
     return figure
 
 
-def _turn_up(figure: Figure, axes: Axes) -> None:
-    """Turn up the names that reach below the axis."""
-    solve_layout(figure)
-    for name in axes.texts:
-        if isinstance(name, Annotation) and name.get_window_extent().y0 < axes.get_window_extent().y0:
-            name.set(**UP)
-            name.xyann = (4, 4)
+def _legend(axes: Axes) -> list[Line2D]:
+    """Return a handle for each front with its marker, for the references, and for the marks of designs."""
+    named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+    fronts = [str(line.get_label()) for line in named if line.get_drawstyle() == "steps-post"]
+    references = [line for line in named if str(line.get_label()) not in fronts]
+    handles = [Line2D([], [], label=name, **TRUST_MARKS[name].look) for name in fronts]
+    points = Line2D([], [], color=GREY, marker="o", markersize=3, alpha=0.6, linestyle="", label="other designs")
+    return [*handles, *references, points, Line2D([], [], color=GREY, label="recommended", **RING)]
 
 
-def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up: bool) -> None:
+def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark) -> pd.DataFrame:
+    """Draw the designs, the front and the bound of a trust model; return the designs to name, the most important first."""
     releasable = series[~series["on_real_numbers"].astype(bool)]
     ordered = (releasable if len(releasable) else series).sort_values(["bits_per_coordinate", "predicted_error"])
     least = ordered["predicted_error"].cummin()
     front = ordered[(ordered["predicted_error"] <= least) & ~least.duplicated()]
-    axes.scatter(series["bits_per_coordinate"], series["predicted_error"], s=9, color=mark.colour, alpha=0.35, linewidth=0)
+    others = series[~series.index.isin(front.index)]
+    axes.scatter(others["bits_per_coordinate"], others["predicted_error"], s=9, color=mark.colour, alpha=0.35, linewidth=0)
     right = max(ordered["bits_per_coordinate"].iloc[-1], front["bits_per_coordinate"].iloc[-1])
     bits = [*front["bits_per_coordinate"], right]
     errors = [*front["predicted_error"], front["predicted_error"].iloc[-1]]
-    axes.plot(bits, errors, color=mark.colour, linestyle=mark.line, drawstyle="steps-post", label=model)
-    axes.plot(front["bits_per_coordinate"], front["predicted_error"], color=mark.colour, marker=mark.marker, linestyle="")
+    axes.plot(bits, errors, drawstyle="steps-post", label=model, **mark.rule)
+    axes.plot(front["bits_per_coordinate"], front["predicted_error"], **mark.points)
     recommended = series[series["recommended"].astype(bool)]
-    axes.plot(
-        recommended["bits_per_coordinate"],
-        recommended["predicted_error"],
-        color=mark.colour,
-        marker="o",
-        markersize=11,
-        markerfacecolor="none",
-        linestyle="",
-    )
-    # The recommended mechanism is named first, at its own point.
-    named = pd.concat([recommended, front[~front["mechanism"].isin(recommended["mechanism"])]])
-    for row in _apart(named.drop_duplicates("mechanism").to_dict("records")):
-        axes.annotate(
-            row["mechanism"],
-            (row["bits_per_coordinate"], row["predicted_error"]),
-            xytext=(4, 4 if up else -4),
-            textcoords="offset points",
-            color=mark.colour,
-            rotation_mode="anchor",
-            **(UP if up else DOWN),
-        )
+    axes.plot(recommended["bits_per_coordinate"], recommended["predicted_error"], color=mark.colour, **RING)
     # The bound is that of the best design, since a larger bound for more restricted messages need not hold for other designs.
     bound = series["lower_bound"].iloc[int(series["predicted_error"].argmin())]
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
+    # The recommended mechanism is named first, at its own point.
+    return pd.concat([recommended, front[~front["mechanism"].isin(recommended["mechanism"])]]).drop_duplicates("mechanism")
 
 
-def _apart(rows: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
-    """Return the points whose names do not cover earlier points' names."""
-    kept = list[dict[Any, Any]]()
-    for row in rows:
-        bits = [abs(math.log10(row["bits_per_coordinate"] / other["bits_per_coordinate"])) for other in kept]
-        errors = [abs(math.log10(row["predicted_error"] / other["predicted_error"])) for other in kept]
-        if all(right > NEAR[0] or up > NEAR[1] for right, up in zip(bits, errors, strict=True)):
-            kept.append(row)
-    return kept
+def _names(fronts: Sequence[pd.DataFrame]) -> list[DirectLabel]:
+    """Return the labels of the named designs, those of the recommended designs first."""
+    named = pd.concat(fronts).sort_values("recommended", ascending=False, kind="stable").to_dict("records")
+    return [DirectLabel(row["mechanism"], row["bits_per_coordinate"], row["predicted_error"]) for row in named]
 
 
 def _caption(frame: pd.DataFrame, left_out: int) -> str:
@@ -155,12 +127,11 @@ def _caption(frame: pd.DataFrame, left_out: int) -> str:
     else:
         held = f"numbers from {first['low']:g} to {first['high']:g}"
     rounds = "" if first["rounds"] == 1 else f" over {first['rounds']:.0f} rounds"
-    hidden = "" if not left_out else f" Left out: {left_out} designs beyond {MOST_EXCESS:g} times the least error."
+    hidden = "" if not left_out else f" Left out: {left_out} designs above {MOST_EXCESS:g} times the least error."
     return (
         f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
-        f"{first['adjacency']} adjacency. Points: designs, with predicted errors for the population {first['population']}; lines: the "
-        "least of releasable designs within a number of bits; rings: recommended designs; bounds: of the best design of each trust model."
-        f"{hidden}"
+        f"{first['adjacency']} adjacency. Errors are predicted for the population {first['population']}. Lines: the least of releasable "
+        f"designs. Bounds: for the best designs.{hidden}"
     )
 
 

@@ -4,18 +4,17 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from ...analysis.study.mean_estimation import Z95
 from ...shown import in_figures, listed, with_powers
-from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark, mechanism_mark, variant
 from ..drawing.style import GREY as GREY_LINE
 from .report_figures import drawable, report_style, svg_text
 
@@ -168,7 +167,7 @@ def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels:
     count = math.ceil(len(panels) / columns) or 1
     figure = Figure(figsize=(8.6 if columns == 1 else 11.0, count * height + 0.22 * len(lines) * (not named)), layout="constrained")
     axes = np.atleast_1d(figure.subplots(count, columns, squeeze=False)).ravel()
-    looks = dict(zip(lines, cycle(MARKS), strict=False))
+    looks = _looks(shown, plot, lines)
     for place, (panel, panel_axes) in enumerate(zip(panels, axes, strict=False)):
         rows = shown[shown["panel"] == panel]
         (_draw_named if named else _draw_panel)(panel_axes, rows, plot, looks)
@@ -184,6 +183,16 @@ def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels:
     widest = max(map(len, labels), default=0)
     figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=1 if widest > WIDE else 2, frameon=False)
     return figure
+
+
+def _looks(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str]) -> dict[str, Mark]:
+    """Return the marks of lines: those of mechanisms, with variants for several designs of one, or else distinct ones."""
+    if "mechanism" not in plot.lines:
+        return dict(zip(lines, MARKS, strict=False))
+    names = shown.drop_duplicates("line").set_index("line")["mechanism"].astype(str).to_dict()
+    mechanisms = [names[line] for line in lines]
+    numbers = [mechanisms[:place].count(name) for place, name in enumerate(mechanisms)]
+    return {line: variant(mechanism_mark(name), number) for line, name, number in zip(lines, mechanisms, numbers, strict=True)}
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
@@ -242,11 +251,8 @@ def _logarithmic(axes: Axes, values: pd.Series, which: str) -> None:
     axis = axes.yaxis if which == "y" else axes.xaxis
     if values.max() > LOGARITHMIC * values.min():
         (axes.set_yscale if which == "y" else axes.set_xscale)("log")
-        # A short axis shows digits between its powers of ten.
-        low, high = axis.get_view_interval()
-        axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)))
-        axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(_tick))
+    else:
+        axis.set_major_formatter(FuncFormatter(_tick))
 
 
 def _tick(value: float, _: int | None = None) -> str:

@@ -10,7 +10,7 @@ from ...analysis.study.mean_estimation import Z95
 from ...design.contracts.domains import Interval
 from ...design.deployment.decoder import DecodedEstimate
 from ...design.deployment.deployment import Deployment
-from ..drawing.marks import BLUE
+from ..drawing.marks import Mark, mechanism_mark
 from .report_figures import report_style, svg_text
 
 # Number of items or coordinates that are drawn with a mark each.
@@ -22,30 +22,31 @@ def estimate_figure(deployment: Deployment, estimate: DecodedEstimate) -> str:
 
     A number stands on the interval of its domain; items and numbers have error bars of 1.96 standard errors to either side.
     """
+    mark = mechanism_mark(deployment.mechanism_name)
     kind, mean, error = deployment.input_kind, np.atleast_1d(estimate.mean), np.atleast_1d(estimate.standard_error)
     with report_style():
         if kind == "item":
-            return _items_figure(mean, error)
+            return _items_figure(mean, error, mark)
         if kind == "vector":
-            return _vector_figure(mean)
+            return _vector_figure(mean, mark)
         domain = deployment.mechanism.domain
         assert isinstance(domain, Interval)  # noqa: S101 - the input is a number
         figure = Figure(figsize=(8.6, 1.5), layout="constrained")
         axes = figure.add_subplot()
         axes.axvspan(domain.low, domain.high, color="#eeeeee", zorder=0)
-        axes.errorbar(mean, [0], xerr=Z95 * error, color=BLUE.colour, marker=BLUE.marker, markersize=7, capsize=4)
+        axes.errorbar(mean, [0], xerr=Z95 * error, markersize=7, capsize=4, **mark.points)
         axes.set_yticks([])
         axes.set_ylim(-1, 1)
         axes.set_xlabel("mean; the interval of the clients' numbers is grey")
         return svg_text(figure, "estimate")
 
 
-def _items_figure(frequencies: Any, errors: Any) -> str:
+def _items_figure(frequencies: Any, errors: Any, mark: Mark) -> str:
     shown = in_order("item", frequencies)[:MOST_DRAWN]
     rows = range(len(shown))
     figure = Figure(figsize=(8.6, 1.1 + 0.27 * len(shown)), layout="constrained")
     axes = figure.add_subplot()
-    axes.errorbar(frequencies[shown], rows, xerr=Z95 * errors[shown], color=BLUE.colour, marker=BLUE.marker, linestyle="", capsize=3)
+    axes.errorbar(frequencies[shown], rows, xerr=Z95 * errors[shown], capsize=3, **mark.points)
     axes.axvline(0.0, color="#555555", linewidth=1.0, zorder=0)
     axes.set_yticks(rows, [f"item {item}" for item in shown])
     axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -54,11 +55,12 @@ def _items_figure(frequencies: Any, errors: Any) -> str:
     return svg_text(figure, "estimate")
 
 
-def _vector_figure(mean: Any) -> str:
+def _vector_figure(mean: Any, mark: Mark) -> str:
     figure = Figure(figsize=(8.6, 2.6), layout="constrained")
     axes = figure.add_subplot()
     few = len(mean) <= MOST_DRAWN
-    axes.plot(np.arange(len(mean)), mean, color=BLUE.colour, marker=BLUE.marker if few else "", linestyle="" if few else "-", linewidth=0.8)
+    look = mark.points if few else mark.rule | {"linestyle": "-", "linewidth": 0.8}
+    axes.plot(np.arange(len(mean)), mean, **look)
     axes.axhline(0.0, color="#555555", linewidth=1.0, zorder=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("coordinate")

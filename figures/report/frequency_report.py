@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from ...analysis.study.frequency_study import FrequencyStudy
 from ...analysis.study.mean_estimation import Z95
-from ..drawing.marks import BLUE, VERMILION
+from ..drawing.marks import BLACK, mechanism_mark
 from .pages import fill_template, write_page
-from .report_figures import drawable, report_style, svg_text
+from .report_figures import drawable, is_drawable, report_style, svg_text
 
 TEMPLATE = "frequency_report.html.jinja"
 MOST_DRAWN = 30
@@ -29,7 +29,12 @@ def frequency_report_html(study: FrequencyStudy, *, command: str | None = None) 
     filters = {"short": lambda value: f"{value:.4g}", "signed": lambda value: f"{value:+.4g}"}
     # Only the figure is marked as safe, because matplotlib escapes the names in it.
     figure = Markup(top_items_figure(study))  # noqa: S704 -- see above
-    return fill_template(TEMPLATE, filters, study=study, figure=figure, command=command, infinity=math.inf)
+    return fill_template(TEMPLATE, filters, study=study, figure=figure, numbered=is_numbered(study), command=command, infinity=math.inf)
+
+
+def is_numbered(study: FrequencyStudy) -> bool:
+    """Return whether the figure names items by their places in the table, because no font of this machine has their letters."""
+    return not all(is_drawable(estimate.item) for estimate in study.items[:MOST_DRAWN])
 
 
 def top_items_figure(study: FrequencyStudy) -> str:
@@ -38,7 +43,7 @@ def top_items_figure(study: FrequencyStudy) -> str:
     Error bars reach 1.96 standard errors to either side.
     """
     shown = study.items[:MOST_DRAWN]
-    rows = range(len(shown))
+    rows, numbered = range(len(shown)), is_numbered(study)
     with report_style():
         figure = Figure(figsize=(8.6, 1.1 + 0.27 * len(shown)), layout="constrained")
         axes = figure.add_subplot()
@@ -46,23 +51,21 @@ def top_items_figure(study: FrequencyStudy) -> str:
             [estimate.frequency for estimate in shown],
             rows,
             xerr=[Z95 * estimate.standard_error for estimate in shown],
-            color=BLUE.colour,
-            marker=BLUE.marker,
-            linestyle="",
             capsize=3,
             label="estimate",
+            **mechanism_mark(study.mechanism).points,
         )
         axes.plot(
             [estimate.true_frequency for estimate in shown],
             rows,
-            color=VERMILION.colour,
+            color=BLACK.colour,
             marker="|",
             markersize=11,
             markeredgewidth=2,
             linestyle="",
             label="true (not private)",
         )
-        axes.set_yticks(rows, [_short(estimate.item) for estimate in shown])
+        axes.set_yticks(rows, [f"item {row + 1}" if numbered else _short(estimate.item) for row, estimate in enumerate(shown)])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("share of the clients")

@@ -12,7 +12,7 @@ from ...analysis.study.mean_study import MeanStudy
 from ...design.tables.file import checksum, table_document
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.verification import verify_table
-from ...shown import percent_up
+from ...shown import gap_up
 from .pages import fill_template, write_page
 
 TEMPLATE = "report.html.jinja"
@@ -62,7 +62,7 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         "short": lambda value: f"{value:.4g}",
         "exact": repr,
         "shade": _shade,
-        "percent_up": percent_up,
+        "gap_up": gap_up,
     }
     # Only the figures are marked as safe, because matplotlib escapes the names in them.
     return fill_template(

@@ -3,26 +3,30 @@
 import io
 import re
 from contextlib import AbstractContextManager
-from functools import cache
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.study.mean_estimation import Z95
 from ...shown import printable
-from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
+from ..drawing.marks import LOWER_BOUND, Mark, mechanism_mark, variant
+from ..drawing.style import font_families, letters
+from ..drawing.ticks import label_logarithms
 
 if TYPE_CHECKING:
     from ...analysis.study.mean_study import MeanStudy
 
 BOUND_NAMES = {"mean": "average over the grid", "worst": "largest value on the grid", "prior": "prior-weighted average over the grid"}
-MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
+
+
+def study_marks(study: "MeanStudy") -> dict[str, Mark]:
+    """Return the marks of a study's mechanisms, by their names in the study; a table's second design is a variant."""
+    mechanisms = {name: study.tables[name].mechanism if name in study.tables else "laplace" for name in study.protocols}
+    earlier = [list(mechanisms.values())[:place].count(mechanism) for place, mechanism in enumerate(mechanisms.values())]
+    return {name: variant(mechanism_mark(mechanism), number) for (name, mechanism), number in zip(mechanisms.items(), earlier, strict=True)}
 
 
 def estimates_figure(study: "MeanStudy") -> str:
@@ -34,7 +38,9 @@ def estimates_figure(study: "MeanStudy") -> str:
     with report_style():
         figure = Figure(figsize=(8.6, 0.9 + 0.5 * len(comparison.estimates)), layout="constrained")
         axes = figure.add_subplot()
-        for row, (estimate, mark) in enumerate(zip(comparison.estimates, cycle(MARKS), strict=False)):
+        marks = study_marks(study)
+        for row, estimate in enumerate(comparison.estimates):
+            mark = marks[estimate.mechanism]
             axes.errorbar(
                 estimate.estimate,
                 row,
@@ -53,7 +59,7 @@ def estimates_figure(study: "MeanStudy") -> str:
         axes.set_yticks(range(len(comparison.estimates)), [estimate.mechanism for estimate in comparison.estimates])
         axes.set_ylim(len(comparison.estimates) - 0.5, -0.9)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(drawable(study.data.name))
+        axes.set_xlabel(column_name(study.data.name))
         return svg_text(figure, "estimates")
 
 
@@ -67,7 +73,9 @@ def variance_figure(study: "MeanStudy") -> str:
     with report_style():
         figure = Figure(figsize=(8.6, 4.6), layout="constrained")
         axes = figure.add_subplot()
-        for index, ((name, protocol), mark) in enumerate(zip(study.protocols.items(), cycle(MARKS), strict=False)):
+        marks = study_marks(study)
+        for index, (name, protocol) in enumerate(study.protocols.items()):
+            mark = marks[name]
             axes.plot(
                 values,
                 protocol.variance(values),
@@ -81,11 +89,8 @@ def variance_figure(study: "MeanStudy") -> str:
             )
         _draw_bound(axes, study)
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(low, high)
-        axes.set_xlabel(f"a client's {drawable(study.data.name)}")
+        axes.set_xlabel(f"a client's {column_name(study.data.name)}")
         axes.set_ylabel("variance of one decoded message")
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
         return svg_text(figure, "variances")
@@ -95,6 +100,7 @@ def report_style() -> AbstractContextManager[None]:
     """Return the context in which the report's figures are made."""
     return mpl.rc_context(
         {
+            "font.family": font_families(),
             "font.size": 10,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -112,23 +118,29 @@ def report_style() -> AbstractContextManager[None]:
 
 def drawable(name: str) -> str:
     """Return a user's name for a figure, with control and missing characters escaped."""
-    return "".join(letter if ord(letter) in _letters() else letter.encode("unicode_escape").decode() for letter in printable(name))
+    return "".join(letter if ord(letter) in letters() else letter.encode("unicode_escape").decode() for letter in printable(name))
 
 
-@cache
-def _letters() -> frozenset[int]:
-    return frozenset(get_font(findfont(FontProperties())).get_charmap())
+def is_drawable(name: str) -> bool:
+    """Return whether the fonts of this machine have every letter of a name."""
+    return drawable(name) == printable(name)
+
+
+def column_name(name: str) -> str:
+    """Return a column's name for an axis, or "value" if no font of this machine has its letters; the page's text has the name."""
+    return drawable(name) if is_drawable(name) else "value"
 
 
 def _draw_bound(axes: Axes, study: "MeanStudy") -> None:
     bound = study.comparison.bound
     if bound is not None:
         name = f"certified: no mechanism's {BOUND_NAMES[bound.objective]} is lower"
-        axes.axhline(bound.value, color="#555555", linewidth=2.5, alpha=0.6, label=name)
+        axes.axhline(bound.value, linewidth=2.5, alpha=0.6, label=name, **LOWER_BOUND.rule)
 
 
 def svg_text(figure: Figure, name: str) -> str:
     """Return the figure as an element without prolog or metadata, with unique identifiers."""
+    label_logarithms(figure)
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})

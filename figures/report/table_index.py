@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from ...analysis.sweeps.budgets import budget_warnings, guarantee_sentence, with_flags
 from ...analysis.sweeps.run import TaskFailure
-from ...shown import in_figures, listed, percent_number_up, percent_up
+from ...shown import gap_up, in_figures, listed, percent_number_up
 from .comparison_plot import ComparisonPlot, Ruler, chosen_axis, draw_comparison, not_drawn, varied_columns, words_of
 from .pages import write_page
 from .results_page import MOST_ROWS, Column, ResultsPage, results_page_html, versions_of
@@ -181,10 +181,10 @@ def grid_statement(rows: pd.DataFrame) -> str:
     near = int((gaps < NEAR_OPTIMUM).sum())
     high = rows.iloc[int(rows["optimality_gap"].astype(float).argmax())]
     bits = f"{high['bits_out']} bit{'s' if high['bits_out'] > 1 else ''} out"
-    widest = f"the widest gap is {percent_up(gaps.max())}, with {bits} and ε = {in_figures(high['epsilon'])}"
+    widest = f"the widest gap is {gap_up(gaps.max())}, with {bits} and ε = {in_figures(high['epsilon'])}"
     least = "the least variance that any unbiased mechanism of the same privacy can have"
     statement = f"{near:,} of {count}: the proven gap to {least} is below {100 * NEAR_OPTIMUM:g} %; {widest}."
     same_size = rows["letters_gap"].astype(float)
     if not _tighter(rows).any():
         return statement
-    return f"{statement} Among tables of as many bits, the widest gap is {percent_up(same_size.max())}."
+    return f"{statement} Among tables of as many bits, the widest gap is {gap_up(same_size.max())}."

@@ -3,7 +3,8 @@
 The training passes once over endless deformed digits, with two budgets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,25 @@ from matplotlib.figure import Figure
 from ...analysis.datasets.found_data import found_data
 from ...analysis.datasets.idx import mnist_images
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLUE, VERMILION
+from ..drawing.marks import DOTTED, TRUSTED_SERVER, mechanism_mark
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
-from .grids import TRUSTED_LOOK, accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
+from .grids import accuracy_panels, add_legend, draw_accuracies, draw_level, draw_no_privacy, grid_tasks
 from .training_figure import training_figure
 
 PAPER = training_settings("cpsgd", "infinite-mnist")
-KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
+KINDS = (
+    (True, "cpSGD, rotated", mechanism_mark("cpsgd")),
+    (False, "cpSGD, not rotated", replace(mechanism_mark("cpsgd"), marker="o", line=DOTTED)),
+)
 QUICK_BITS, FULL_BITS = (16, 18, 20), (17, 18, 20, 22)
+# Number of seeds of the runs on the digits.
+SEEDS = 2
 # Shares of the paper's number of clients of a step, and of its number of steps.
-QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 20, 25
+QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 8, 25
 MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
 # Numbers of bits of MNIST's larger model, and of a corner of its grid, whose few clients need more bits.
 PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)
-SMALL: Mapping[str, Any] = {"fontsize": 6.5, "annotation_clip": False}
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
@@ -38,26 +43,20 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         own = frame[frame["target_epsilon"] == epsilon]
         for rotated, label, mark in KINDS:
             runs = own[(own["mechanism"] == "cpsgd") & (own["rotated"] == rotated)]
-            draw_accuracies(axes, runs, "bits", mark, label)
-            for bits, built in zip(runs["bits"], runs[["built_levels", "built_trials"]].to_numpy(), strict=True):
-                text, below = ", ".join(f"{number:,.0f}" for number in built), -16 if rotated else -25
-                look: dict[str, Any] = {**SMALL, "xycoords": axes.get_xaxis_transform(), "color": mark.colour}
-                axes.annotate(text, (bits, 0), (0, below), textcoords="offset points", ha="center", va="top", **look)
-        trusted = own.loc[own["mechanism"] == "dp-fedavg", "accuracy"].max()
-        axes.axhline(100 * trusted, **TRUSTED_LOOK, label="trusted server, Gaussian noise")
+            draw_accuracies(axes, runs, "bits", mark.look, label)
+        draw_level(axes, own[own["mechanism"] == "dp-fedavg"], TRUSTED_SERVER, "trusted server, Gaussian noise")
         draw_no_privacy(axes, frame)
-        axes.set_xlabel("bits of a coordinate; levels k, trials m of a client", labelpad=20)
+        axes.set_xlabel("bits of a coordinate")
         axes.margins(x=0.12)
         axes.set(xticks=sorted(own["bits"].dropna().unique()), title=f"ε = {epsilon:g}")
         axes.xaxis.set_major_formatter("{x:g}")
-    add_legend(figure, grid[0], 2)
+    add_legend(figure, grid[0], frame, 2)
     first = frame.iloc[0]
     add_caption(
         figure,
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
-        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. Below the "
-        "bits: the finest levels whose noise fits them. Runs of one seed; no privacy, nothing clipped: better of two steps. "
-        f"Paper: {PAPER.value('clients'):,} clients, {PAPER.value('clients_per_round'):,} a step, accuracies only in pictures.",
+        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. No "
+        "privacy: nothing is clipped, the better of two steps.",
     )
     return figure
 
@@ -70,7 +69,7 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
     cohort = PAPER.value("clients_per_round") // (QUICK_COHORTS if quick else 1)
     rounds = QUICK_ROUNDS if quick else PAPER.value("rounds") // FULL_SHARE
     setting = {"clients": cohort * rounds, "clients_per_round": cohort, "rounds": rounds, "model": MODEL}
-    return _grid(seed, setting, QUICK_BITS if quick else FULL_BITS)
+    return _grid(seed, setting, QUICK_BITS if quick else FULL_BITS, SEEDS)
 
 
 def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
@@ -86,7 +85,7 @@ def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingT
     return _grid(seed, setting | {name: PAPER.value(name) for name in ("clients", "clients_per_round", "rounds")}, PAPER_BITS)
 
 
-def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[TrainingTask]:
+def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int], repetitions: int = 1) -> list[TrainingTask]:
     common = setting | {
         "samples": 1,
         "sampling": "passes",
@@ -107,6 +106,7 @@ def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[Train
             {"name": "dp-fedavg", "epsilon": epsilons},
             {"name": "cpsgd", "epsilon": epsilons, "bits": list(bits), "rotated": [True, False]},
         ],
+        repetitions,
     )
 
 

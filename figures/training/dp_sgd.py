@@ -4,8 +4,8 @@ The mechanisms are Gaussian noise, noisy signs and optimised tables. Noise, step
 (`facebookresearch/dp_compression`).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,17 @@ from ...analysis.training.reference_mechanisms import SignGaussianMechanism
 from ...analysis.training.task import TrainingTask
 from ...design.contracts.norm_ball import NormBall
 from ..drawing.directed_rounding import rounded_up
-from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION
-from ..drawing.style import add_caption, extend_caption
+from ..drawing.marks import DOTTED, TRUSTED_SERVER, VERMILION, mechanism_mark
+from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..training_settings import settings_by_data, training_settings
 from .grids import (
     add_legend,
-    best_of,
     by_data,
     data_title,
     draw_accuracies,
     draw_no_privacy,
     grid_tasks,
-    logarithmic,
     panel_rows,
     panel_title,
 )
@@ -40,17 +38,21 @@ PAPER = training_settings("mvu", "mnist")
 ON_DATA = settings_by_data("mvu")
 DIGITS = 1442
 METHODS = (
-    ("dp-fedavg", None, "trusted server, Gaussian noise on the sum", BLUE),
-    ("gaussian", None, "Gaussian noise on each gradient", ORANGE),
+    ("dp-fedavg", None, "trusted server, Gaussian noise on the sum", TRUSTED_SERVER),
+    ("gaussian", None, "Gaussian noise on each gradient", mechanism_mark("gaussian")),
     ("sign-gaussian", None, "signs of gradients with Gaussian noise", VERMILION),
-    ("mvu", 1, "MVU, 1 bit", GREEN),
-    ("mvu", 3, "MVU, 3 bits", PURPLE),
+    ("mvu", 1, "MVU, 1 bit", mechanism_mark("mvu")),
+    ("mvu", 3, "MVU, 3 bits", replace(mechanism_mark("mvu"), marker="^", line=DOTTED)),
 )
+# Marks of runs that are not on a front.
+EVERY_RUN: Mapping[str, Any] = {"markersize": 3, "alpha": 0.35, "markeredgewidth": 0.0}
 # Kinds of sampling, with a title and the column of local mechanisms' epsilon. Sampling in passes, as in the paper, amplifies no guarantee.
 PANELS = (
     ("passes", "all images in turn", "epsilon"),
     ("fixed", "random batches, drawn in secret", "epsilon_amplified"),
 )
+# Number of seeds of the runs on the digits.
+SEEDS = 2
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
 # The paper states noise in clip norms. This code states noise in distances of two updates, which replace-one adjacency counts.
@@ -58,18 +60,18 @@ SENSITIVITY = 2
 
 
 def draw_privacy(frame: pd.DataFrame) -> Figure:
-    """Draw the best accuracy of the grid against the epsilon of the whole run.
+    """Draw the accuracy of every run against the epsilon of the whole run, and the Pareto front of each method.
 
     There is a panel for each data set and assumption on sampling.
     """
     sets = by_data(frame)
-    figure, grid = panel_rows(dict.fromkeys(sets, len(PANELS)), 3.8)
+    figure, grid = panel_rows(dict.fromkeys(sets, len(PANELS)), 4.2)
     for data, row in grid.items():
         for axes, (sampling, title, local) in zip(row, PANELS, strict=True):
             _draw_panel(axes, sets[data][sets[data]["sampling"] == sampling], local)
             axes.set(xlabel="ε of all rounds of a run", title=panel_title(grid, data, title))
-            logarithmic(axes)
-    add_legend(figure, (row[0] for row in grid.values()), 3)
+            axes.set_xscale("log")
+    add_legend(figure, (row[0] for row in grid.values()), frame)
     return figure
 
 
@@ -78,46 +80,39 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, local: str) -> None:
         own = frame[(frame["mechanism"] == name) & (True if bits is None else frame["bits_out"] == bits)]
         own = own.assign(epsilon=own["epsilon" if name == "dp-fedavg" else local])
         if len(own):
-            draw_accuracies(axes, _best(own), "epsilon", mark, label)
+            axes.plot(own["epsilon"], 100 * own["accuracy"], **mark.points, **EVERY_RUN)
+            draw_accuracies(axes, pareto_front(own), "epsilon", mark.look, label)
     draw_no_privacy(axes, frame)
 
 
-def _best(own: pd.DataFrame) -> pd.DataFrame:
-    best = best_of(own, ["epsilon"]).sort_values("epsilon")
-    # Budgets of different numbers of rounds interleave, so take the best run among the runs that cost no more.
-    return best[best["accuracy"].cummax() == best["accuracy"]] if own["rounds"].nunique() > 1 else best
+def pareto_front(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs that no run of at most their epsilon reaches in accuracy, by epsilon."""
+    ordered = runs.sort_values(["epsilon", "accuracy"], ascending=[True, False])
+    return ordered[ordered["accuracy"] > ordered["accuracy"].cummax().shift(fill_value=-1.0)]
 
 
-def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
-    """Write a caption with the setting and with the paper's results.
-
-    Each of several data sets has a line.
-    """
+def caption(frame: pd.DataFrame) -> str:
+    """Return the setting, the guarantees and the meaning of the marks; the table has the settings of several data sets."""
     sets = by_data(frame)
     # Epsilon is that of a single run, as in the paper, without the additional privacy cost of choosing the best run.
-    tuned = "best step and clip norm" if frame["rounds"].nunique() == 1 else "best rounds, step and clip norm within each ε"
     delta = rounded_up(frame["delta"].max(), 2) if len(sets) == 1 else "1/(images + 1)"
-    guarantees = (
-        f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}. Noise on the sum: central trust model; on gradients, "
-        "signs (PLD or Rényi) and MVU (L1 metric, Rényi): local; on the right against those who do not see who takes part. In the paper's "
-        f"pictures {shown}."
+    return (
+        f"{_setting_in_words(frame)}. Points: every setting of the grid; lines: Pareto fronts. "
+        f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}; trusted server: central trust model; others: local, on "
+        "the right against those who do not see who takes part."
     )
-    if len(sets) == 1:
-        add_caption(figure, f"{_setting_in_words(frame)}; {tuned} of the grid. {guarantees}")
-        return
-    add_caption(figure, f"{tuned.capitalize()} of the grid. {guarantees}")
-    for own in sets.values():
-        extend_caption(figure, f"{_setting_in_words(own)}.")
 
 
 def _setting_in_words(frame: pd.DataFrame) -> str:
-    first, rounds = frame.iloc[0], frame["rounds"]
-    some = f"{rounds.min()} to {rounds.max()}" if rounds.nunique() > 1 else f"{rounds.iloc[0]}"
+    models, rounds = ", ".join(frame["model"].unique()), frame["rounds"]
+    if frame["data"].nunique() > 1:
+        return f"{models} on {' and '.join(map(data_title, frame['data'].unique()))}"
+    first, some = frame.iloc[0], f"{rounds.min()} to {rounds.max()}" if rounds.nunique() > 1 else f"{rounds.iloc[0]}"
     images = "images" if first["data"] == "digits" else f"images of {data_title(first['data'])}"
-    return f"{first['model']} on {first['clients']:,} {images}, {first['clients_per_round']} in each of {some} rounds"
+    return f"{models} on {first['clients']:,} {images}, {first['clients_per_round']} in each of {some} rounds"
 
 
-def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -> list[TrainingTask]:
+def embedded_tasks(seed: int, quick: bool, model: str) -> list[TrainingTask]:
     """Return the paper's noise and tables on the digits, with clip norms near its best norm.
 
     A full run has more steps than a quick run.
@@ -125,7 +120,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
     common: dict[str, Any] = {
         "clients": DIGITS,
         "clients_per_round": PAPER.value("batch"),
-        "rounds": 60 if quick else min(PAPER.value("iterations")),
+        "rounds": 40 if quick else min(PAPER.value("iterations")),
         "model": model,
         "server": "momentum",
         "momentum": PAPER.value("momentum"),
@@ -138,12 +133,10 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         table_epsilons=[0.5, 1, 2, 5] if quick else PAPER.value("mvu_epsilon"),
         table_bits=[1] if quick else list(MVU_BITS),
         clips=[1.0] if quick else [0.5, 1.0, 2.0],
-        steps=[0.1, 0.3, 1.0] if quick else [0.03, 0.1, 0.3, 1.0],
+        steps=[0.3] if quick else [0.03, 0.1, 0.3, 1.0],
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
-    # Accuracies with one bit per coordinate vary by chance, unlike accuracies with a trusted server's noise.
-    tasks = grid_tasks(seed, common, [without, grid.trusted])
-    return tasks + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
+    return grid_tasks(seed, common, [without, grid.trusted, *grid.local], repetitions=SEEDS)
 
 
 def paper_tasks(seed: int, quick: bool, data: FoundData, model: str) -> list[TrainingTask]:
@@ -210,17 +203,15 @@ class _Grid:
         return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}
 
 
-def dp_sgd_figure(
-    name: str, described: str, *, model: str, paper_model: str, data: Sequence[str], claim: str, quick_repetitions: int
-) -> FigureEntry:
+def dp_sgd_figure(name: str, described: str, *, model: str, paper_model: str, data: Sequence[str]) -> FigureEntry:
     """Return the figure of one of the paper's models.
 
-    The paper trains its model on `data`; on the digits, `model` replaces it. `claim` states the content of the paper's pictures.
+    The paper trains its model on `data`, and draws accuracies without printing numbers; on the digits, `model` replaces it.
     """
 
     def draw(frame: pd.DataFrame) -> Figure:
         figure = draw_privacy(frame)
-        add_captions(figure, frame, f"({', '.join(map(data_title, data))}) {claim}")
+        add_caption(figure, caption(frame))
         return figure
 
     def on_data(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
@@ -230,7 +221,7 @@ def dp_sgd_figure(
         name=name,
         paper=f"{PAPER.source}: {described}",
         experiment=described,
-        tasks=lambda seed, quick: embedded_tasks(seed, quick, model, quick_repetitions),
+        tasks=lambda seed, quick: embedded_tasks(seed, quick, model),
         draw=draw,
         on_data=on_data,
     )
@@ -244,8 +235,6 @@ FIGURES = (
         model="softmax",
         paper_model="scatter-softmax",
         data=("mnist", "cifar10"),
-        claim="MVU is better than signs nearly everywhere",
-        quick_repetitions=2,
     ),
     dp_sgd_figure(
         "mvu-fig6",
@@ -253,7 +242,5 @@ FIGURES = (
         model="cnn-8-32",
         paper_model="mvu-cnn",
         data=("mnist",),
-        claim="MVU and signs are equal",
-        quick_repetitions=1,
     ),
 )

@@ -9,18 +9,39 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
 from ...analysis.training.spec import parse_training
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import Mark
-from ..drawing.style import GREY, WIDTH
+from ..drawing.marks import DASHED, PAPER_VALUE, TRUSTED_SERVER, VERMILION, Mark, mechanism_mark
+from ..drawing.marks import GREY as GREY_MARK
+from ..drawing.style import CAPTION_CHARACTERS, GREY, WIDTH
 
-NO_PRIVACY_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+# A training without privacy is a reference, whose line has no markers.
+NO_PRIVACY = Mark(GREY, "", DASHED)
+LEVEL_WIDTH, BAND_ALPHA = 1.0, 0.15
+# Width of a legend's handle with its spaces, in characters.
+HANDLE_CHARACTERS = 10
+CROSS: Mapping[str, Any] = MappingProxyType({"markersize": 8, "markeredgewidth": 1.6, "zorder": 5})
 NO_MEASURES: Mapping[str, str] = MappingProxyType({})
 # Heights of a row of panels among several, and of the legend and the caption around them, in inches.
 ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
-TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)), "linewidth": 1.2}
+# Marks of the trainings' mechanisms that are not in the registry.
+_BASELINES: Mapping[str, Mark] = MappingProxyType(
+    {
+        "none": GREY_MARK,
+        "quantised": replace(GREY_MARK, marker="d"),
+        "dp-fedavg": TRUSTED_SERVER,
+        "sign-gaussian": VERMILION,
+        "dp-rec-training": mechanism_mark("dp-rec"),
+    }
+)
+
+
+def training_mark(mechanism: str) -> Mark:
+    """Return the mark of a mechanism of a training, by its name in the registry or among the baselines."""
+    return _BASELINES.get(mechanism) or mechanism_mark(mechanism)
 
 
 # Titles of the data sets, by their names.
@@ -102,31 +123,52 @@ def panel_title(rows: Mapping[str, Sequence[Axes]], data: str, title: str) -> st
     return title if len(rows) == 1 else f"{data_title(data)}, {title}"
 
 
-def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:
-    """Draw accuracies in per cent against a column; repetitions add standard errors."""
+def accuracy_errors(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return the standard errors of accuracies: over seeds, or with one seed over the test examples.
+
+    An accuracy p of n test examples has a standard error of at most sqrt(p (1 - p) / n).
+    """
+    sampled = (frame["accuracy"] * (1 - frame["accuracy"]) / frame["test_examples"]) ** 0.5
+    errors: pd.Series[float] = frame["standard_error"].where(frame["standard_error"].notna(), sampled)
+    return errors
+
+
+def bars_in_words(frame: pd.DataFrame) -> str:
+    """Return the meaning of the errors of `accuracy_errors`, in words."""
+    seeds = sorted(frame["repetitions"].astype(int).unique())
+    sizes = frame["test_examples"].astype(int).unique()
+    alone = [f"{sizes[0]:,} test examples of one seed" if len(sizes) == 1 else "the test examples of one seed"] if seeds[0] == 1 else []
+    several = [f"{count} seeds" for count in seeds if count > 1]
+    return f"standard error: {' or '.join([*several, *alone])}"
+
+
+def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, look: Mapping[str, Any], label: str) -> None:
+    """Draw accuracies in per cent against a column, with their standard errors."""
     ordered = series.sort_values(column)
-    axes.errorbar(
-        ordered[column],
-        100 * ordered["accuracy"],
-        yerr=100 * ordered["standard_error"].fillna(0.0),
-        color=mark.colour,
-        linestyle=mark.line,
-        marker=mark.marker,
-        capsize=2,
-        label=label,
-    )
+    axes.errorbar(ordered[column], 100 * ordered["accuracy"], yerr=100 * accuracy_errors(ordered), **look, capsize=2, label=label)
+
+
+def draw_level(axes: Axes, runs: pd.DataFrame, mark: Mark, label: str) -> None:
+    """Draw the accuracy of the best of several runs as a horizontal line, with a band of a standard error to either side."""
+    best = runs.loc[[runs["accuracy"].idxmax()]]
+    accuracy, error = 100 * best["accuracy"].iloc[0], 100 * accuracy_errors(best).iloc[0]
+    axes.axhspan(accuracy - error, accuracy + error, color=mark.colour, alpha=BAND_ALPHA, linewidth=0)
+    axes.axhline(accuracy, color=mark.colour, linestyle=mark.line, linewidth=LEVEL_WIDTH, label=label)
 
 
 def draw_no_privacy(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draw the accuracy of the run without privacy as a horizontal line."""
-    axes.axhline(100 * frame.loc[frame["mechanism"] == "none", "accuracy"].max(), **NO_PRIVACY_LOOK, label="no privacy")
+    """Draw the accuracy of the run without privacy as a horizontal line, with its band."""
+    draw_level(axes, frame[frame["mechanism"] == "none"], NO_PRIVACY, "no privacy")
 
 
-def logarithmic(axes: Axes) -> None:
-    """Label all powers of ten on an axis, and no other numbers."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+def draw_reported(axes: Axes, places: ArrayLike, percents: ArrayLike, mark: Mark) -> None:
+    """Draw accuracies that a paper reports, in per cent: crosses in the colour of the series here."""
+    axes.plot(places, percents, **replace(PAPER_VALUE, colour=mark.colour).points, **CROSS)
+
+
+def reported_handle(source: str) -> Line2D:
+    """Return the legend's entry of `draw_reported`."""
+    return Line2D([], [], **PAPER_VALUE.points, **CROSS, label=source)
 
 
 def set_rates(axes: Axes, rates: pd.Series) -> None:
@@ -137,15 +179,27 @@ def set_rates(axes: Axes, rates: pd.Series) -> None:
     axes.minorticks_off()
 
 
-def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4) -> None:
-    """Put the legend of one or several panels above a figure."""
+def add_legend(figure: Figure, axes: Axes | Iterable[Axes], frame: pd.DataFrame, columns: int = 3, more: Sequence[Line2D] = ()) -> None:
+    """Put the legend of one or several panels, with the meaning of bars and bands and further entries, above a figure."""
     panels = [axes] if isinstance(axes, Axes) else axes
-    handles = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    handles: dict[Any, Any] = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    bar = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=9, label=bars_in_words(frame))
+    handles |= {line.get_label(): line for line in (*more, bar)}
     figure.legend(
         list(handles.values()),
         list(handles),
         loc="outside upper center",
-        ncols=min(columns, len(handles)),
+        ncols=_fitting_columns([str(name) for name in handles], columns),
         handlelength=3.0,
         columnspacing=1.5,
     )
+
+
+def _fitting_columns(names: Sequence[str], most: int) -> int:
+    """Return the largest number of columns of a legend that fits the page, at least 1."""
+    for columns in range(min(most, len(names)), 1, -1):
+        rows = math.ceil(len(names) / columns)
+        longest = [max(map(len, names[start : start + rows])) for start in range(0, len(names), rows)]
+        if sum(longest) + len(longest) * HANDLE_CHARACTERS <= CAPTION_CHARACTERS:
+            return columns
+    return 1

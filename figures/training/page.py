@@ -5,7 +5,7 @@ The page has curves, results, guarantees and provenance.
 
 import math
 from collections.abc import Hashable, Sequence
-from itertools import cycle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from ...analysis.sweeps.budgets import GUARANTEE, best_rows, budget_warnings, gu
 from ...analysis.sweeps.run import TaskFailure
 from ...analysis.training.summary import OF_A_BUDGET, PROBLEM, VARIED, short_value, summarise_training, with_budget_flags, with_totals
 from ...shown import in_figures, listed
-from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from ..drawing.marks import BLACK, GREEN, ORANGE, PURPLE, SKY, TEAL, VERMILION, Mark
 from ..report.comparison_plot import page_figure, varied_columns
 from ..report.report_figures import report_style
 from ..report.results_page import SUMMARY_NAME, Column, ResultsPage, results_page_html, versions_of, write_results_page
+from .grids import training_mark
 
-MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
+# Marks whose markers and lines the further settings of a mechanism have.
+FURTHER = (BLACK, VERMILION, GREEN, PURPLE, ORANGE, SKY, TEAL)
 # Widest line of a legend with several columns, in characters.
 WIDE = 44
 AXES = (
@@ -33,7 +35,7 @@ AXES = (
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
 # Largest numbers of drawn settings, and of settings that a sentence names.
-MOST_SERIES, MOST_NAMED = len(MARKS), 4
+MOST_SERIES, MOST_NAMED = 8, 4
 # Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without secret sampling, for other
 # mechanisms.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
@@ -62,9 +64,12 @@ def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
     # The guarantees may differ in adjacency and trust model; the page's table names both.
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = figure.subplots(1, len(AXES), sharey=True)
-    for (_, series), mark in zip(frame.groupby("series", sort=False), cycle(MARKS), strict=False):
+    for (_, series), mark in zip(frame.groupby("series", sort=False), _marks(frame), strict=True):
         by_round = series.groupby("round")
         accuracy = by_round["accuracy"].agg(["mean", "min", "max"])
+        if "test_examples" in series and series["seed"].nunique() == 1:
+            error = np.sqrt(accuracy["mean"] * (1 - accuracy["mean"]) / series["test_examples"].iloc[0])
+            accuracy = accuracy.assign(min=accuracy["mean"] - error, max=accuracy["mean"] + error)
         for axes, (name, _, _) in zip(panels, AXES, strict=True):
             places = by_round[name].mean() if name != "round" else pd.Series(accuracy.index, index=accuracy.index)
             if not np.isfinite(places).all():
@@ -74,9 +79,7 @@ def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
             axes.plot(
                 places,
                 accuracy["mean"],
-                color=mark.colour,
-                linestyle=mark.line,
-                marker=mark.marker,
+                **mark.look,
                 markevery=every,
                 label=series["series"].iloc[0],
             )
@@ -88,6 +91,16 @@ def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
     columns = 1 if max(map(len, names), default=0) > WIDE else 2
     figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
     return figure
+
+
+def _marks(frame: pd.DataFrame) -> list[Mark]:
+    """Return the marks of the series: a mechanism's own, with other markers and lines for further settings of it."""
+    names = frame.drop_duplicates("series")[["mechanism"]]
+    marks = []
+    for name, place in zip(names["mechanism"], names.groupby("mechanism").cumcount(), strict=True):
+        mark, other = training_mark(str(name)), FURTHER[place % len(FURTHER)]
+        marks.append(replace(mark, marker=other.marker, line=other.line) if place else mark)
+    return marks
 
 
 def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> None:
@@ -135,7 +148,8 @@ def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = 
             guarantee=guarantee_sentence(summary),
             warnings=budget_warnings(summary, PROBLEM),
             figure=figure,
-            caption="Accuracy on test examples that no client has; lines are means over seeds, shades the smallest and the largest. In the "
+            caption="Accuracy on test examples that no client has; lines are means over seeds, shades the smallest and the largest, "
+            "or with one seed a standard error over the test examples. In the "
             f"panel of ε a line across is the last accuracy of a run without a finite ε.{hidden}",
             columns=(
                 Column("label", "Mechanism"),

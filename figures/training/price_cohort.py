@@ -10,12 +10,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLUE, GREEN, VERMILION
+from ..drawing.marks import series_marks
 from ..drawing.style import add_caption
-from .grids import NO_PRIVACY_LOOK, accuracy_panels, add_legend, draw_accuracies
+from .grids import NO_PRIVACY, accuracy_panels, add_legend, draw_accuracies, draw_reported, reported_handle
 from .price_settings import (
     EPSILON,
     EPSILON_ON_DATA,
+    FEW,
+    LARGEST_NOISE,
+    LARGEST_NOISE_SOURCE,
+    MANY,
     PAPER,
     arrange_rates,
     digits_common,
@@ -27,7 +31,6 @@ from .price_settings import (
 )
 from .training_figure import training_figure
 
-MARKS = (BLUE, VERMILION, GREEN)
 RATES = (4, 40)
 QUICK_COHORTS, FULL_COHORTS = [25, 50, 100, 200, 400], [50, 100, 200, 500, 1000]
 
@@ -36,21 +39,21 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the number of clients of a round, a line for each rate."""
     figure, (axes,) = accuracy_panels(1, 3.8)
     private = frame[frame["mechanism"] != "none"]
-    for (rate, own), mark in zip(private.groupby("rate"), MARKS, strict=False):
-        draw_accuracies(axes, own, "clients_per_round", mark, "no compression" if rate == 1 else f"compression rate {rate:.3g}")
-    free = frame[frame["mechanism"] == "none"].sort_values("clients_per_round")
-    axes.plot(free["clients_per_round"], 100 * free["accuracy"], **NO_PRIVACY_LOOK, label="no privacy")
-    ticks = sorted(frame["clients_per_round"].unique())
-    axes.set(xscale="log", xlabel="clients of a round")
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.minorticks_off()
-    add_legend(figure, axes)
-    stated = "; ".join(
-        f"z = {result.noise_multiplier:g}: {result.accuracy['cohort-100']:g} with 100 clients, "
-        f"{result.accuracy['cohort-1000']:g} with 1000 at rate {result.rate:g}"
-        for result in PAPER.reported[1:]
+    rates = list(private.groupby("rate"))
+    marks = series_marks(len(rates))
+    for (rate, own), mark in zip(rates, marks, strict=True):
+        draw_accuracies(axes, own, "clients_per_round", mark.look, "no compression" if rate == 1 else f"compression rate {rate:.3g}")
+    draw_accuracies(axes, frame[frame["mechanism"] == "none"], "clients_per_round", NO_PRIVACY.look, "no privacy")
+    for cohort, mark in ((FEW, marks[0]), (MANY, marks[-1])):
+        draw_reported(axes, [cohort], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], mark)
+    axes.set_xlabel("clients of a round")
+    axes.set_xscale("log")
+    add_legend(figure, axes, frame, 3, [reported_handle(LARGEST_NOISE_SOURCE)])
+    add_caption(
+        figure,
+        f"{setting_in_words(frame)} {PAPER.value('bits')} bits. The paper: no compression with {FEW} clients, rate "
+        f"{LARGEST_NOISE.rate:g} with {MANY:,}.",
     )
-    add_caption(figure, f"{setting_in_words(frame)} {PAPER.value('bits')} bits. Paper, F-EMNIST, {stated} %.")
     return figure
 
 

@@ -7,23 +7,25 @@ fundamental price of secure aggregation in differentially private federated lear
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.patches import Rectangle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 from scipy.special import ndtr
 
 from ...analysis.training.task import TrainingTask
 from ...arguments import check_integer, check_real
-from ..drawing.marks import VERMILION
-from ..drawing.style import PROBABILITY_COLOURS, WIDTH, add_caption
-from .grids import data_title
+from ..drawing.marks import PAPER_VALUE, VERMILION
+from ..drawing.style import WIDTH, add_caption, field_colours
+from .grids import CROSS, accuracy_errors, bars_in_words, reported_handle
 from .price_settings import (
     EPSILON,
     MOST_NOISE,
-    ON_DATA,
     PAPER,
     arrange_rates,
     digits_common,
@@ -41,11 +43,9 @@ MOST_BITS = 62
 # Half of the modulus, in standard deviations of the sum, in the paper's trainings.
 DEVIATIONS = 4.0
 QUICK_BITS, FULL_BITS = [8, 10, 12, 14, 16], [8, 10, 12, 14, 16, 18]
-QUICK_RATES, FULL_RATES = (4, 10, 40), (2, 4, 10, 20, 50)
+QUICK_RATES, FULL_RATES = (4, 10, 50), (2, 4, 10, 20, 50)
 # Settings of the paper's text and of Figures 3, 5 and 6, with the noise multipliers of `PAPER.reported`.
 PAPER_BITS, PAPER_RATES = PAPER.value("map_bits"), (4, 10, 20, 50, 60)
-# Data set of the paper's table 1, with accuracies of pairs. The paper's maps, on FEMNIST, name only the cheapest pairs.
-PAIRS_ON = "stackoverflow-words"
 PANEL_HEIGHT = 2.6
 # Largest distance from the best accuracy, in percentage points, that counts as near the best.
 SLACK = 4.0
@@ -162,27 +162,58 @@ def draw_map(frame: pd.DataFrame) -> Figure:
     for axes, (noise, kept) in zip(grid, levels, strict=True):
         image = _draw_pairs(axes, pairs[kept], accuracy.min(), accuracy.max())
         axes.set(ylabel="compression rate d/m", title="" if noise is None or len(levels) == 1 else f"z = {noise:g}")
+        for setting in paper_pairs(frame["data"].iloc[0], noise):
+            _draw_paper_pair(axes, pairs, setting)
     grid[-1].set_xlabel("bits of a coordinate")
     figure.colorbar(image, ax=list(grid), label="accuracy (%)")
     framed = pairs[pairs["cheapest"].eq(True)]
-    fewest = (
-        f" Framed: the fewest bits a parameter, {framed['bits_a_parameter'].iloc[0]:.2g}, within {SLACK:g} points of the best."
-        if len(framed)
-        else ""
-    )
-    crossed = " Crossed: infeasible." if infeasible.any() else ""
-    add_caption(
-        figure,
-        f"{setting_in_words(frame)} Without privacy {100 * frame.loc[frame['mechanism'] == 'none', 'accuracy'].max():.1f} %."
-        f"{fewest}{crossed} {reported_pairs(frame['data'].iloc[0])}",
-    )
+    handles: list[Patch | Line2D] = []
+    if len(framed):
+        label = f"fewest bits a parameter, {framed['bits_a_parameter'].iloc[0]:.2g}, within {SLACK:g} points of the best"
+        handles.append(Patch(fill=False, edgecolor=VERMILION.colour, linewidth=2.2, label=label))
+    if infeasible.any():
+        handles.append(Line2D([], [], linestyle="", label="\N{MULTIPLICATION SIGN}: infeasible"))
+    noise_in_words = "same z" if len(levels) > 1 else f"z = {MOST_NOISE:g}"
+    handles.append(reported_handle(f"the paper's fewest, F-EMNIST, {noise_in_words}"))
+    handles.append(Line2D([], [], linestyle="", label=f"± {bars_in_words(pairs[~infeasible])}"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
+    free = frame[frame["mechanism"] == "none"]
+    add_caption(figure, f"{setting_in_words(frame)} Without privacy {_percent(free.sort_values('accuracy').iloc[-1], ' ')} %.")
     return figure
+
+
+def paper_pairs(data: str, noise: float | None) -> list[CompressionSetting]:
+    """Return the paper's cheapest pairs on FEMNIST at a noise multiplier, or at its largest one beside a map of a budget."""
+    wanted = MOST_NOISE if noise is None or data != PAPER.data else noise
+    return [setting for setting in SETTINGS if setting.source.startswith("Figure") and setting.noise_multiplier == wanted]
+
+
+def _draw_paper_pair(axes: Axes, pairs: pd.DataFrame, setting: CompressionSetting) -> None:
+    """Draw the paper's cross in the corner of the pair with the paper's bits and the nearest rate."""
+    bits = sorted(pairs["bits"].astype(int).unique())
+    if setting.bits in bits:
+        rates = pairs["dimension"].iloc[0] / np.array(_sizes(pairs))
+        row = int(np.argmin(np.abs(np.log(rates / setting.rate))))
+        axes.plot(bits.index(setting.bits) + 0.4, row + 0.3, **PAPER_VALUE.points, **CROSS)
+
+
+def _sizes(pairs: pd.DataFrame) -> list[int]:
+    """Return the sizes of messages in the rows of a map, from below.
+
+    Rates of whole rows differ a little from the requested rates, which are the same for all numbers of bits.
+    """
+    return sorted(pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).unique(), reverse=True)
+
+
+def _percent(run: "pd.Series[Any]", between: str = "\n") -> str:
+    """Return an accuracy in per cent with its standard error."""
+    error = accuracy_errors(run.to_frame().T.infer_objects()).iloc[0]
+    return f"{100 * run['accuracy']:.1f}{between}± {100 * error:.1f}"
 
 
 def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> AxesImage:
     """Draw a map, whose colours span the accuracies of all maps."""
-    # Rates of whole rows differ a little from the requested rates, which are the same for all numbers of bits.
-    sizes = sorted(pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).unique(), reverse=True)
+    sizes = _sizes(pairs)
     bits = sorted(pairs["bits"].astype(int).unique())
     place = {size: number for number, size in enumerate(sizes)}
     rows = pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).map(place)
@@ -192,11 +223,10 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
         index="row", columns="column", values="value", dropna=False
     )
     table = table.reindex(index=range(len(sizes)), columns=range(len(bits)))
-    image = axes.imshow(table, cmap=PROBABILITY_COLOURS, aspect="auto", origin="lower", vmin=least, vmax=most)
-    middle = (least + most) / 2
-    for row, column, value in zip(rows, columns, accuracy, strict=True):
-        text = "\N{MULTIPLICATION SIGN}" if pd.isna(value) else f"{value:.1f}"
-        axes.text(column, row, text, ha="center", va="center", color="white" if value > middle else "black")
+    image = axes.imshow(table, cmap=field_colours(), aspect="auto", origin="lower", vmin=least, vmax=most)
+    for row, column, (_, run) in zip(rows, columns, pairs.iterrows(), strict=True):
+        text = "\N{MULTIPLICATION SIGN}" if pd.isna(run["accuracy"]) else _percent(run)
+        axes.text(column, row, text, ha="center", va="center", linespacing=1.1)
     for number in pairs.index[pairs["cheapest"].eq(True)]:
         corner = (columns[number] - 0.5, rows[number] - 0.5)
         axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=VERMILION.colour, linewidth=2.2))
@@ -206,30 +236,12 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
     return image
 
 
-def reported_pairs(data: str) -> str:
-    """Return the paper's results on pairs, in words.
-
-    The results are the cheapest pairs on FEMNIST, and on other data the accuracies of its table 1 at the largest noise.
-    """
-    if data == PAPER.data:
-        named = [setting for setting in SETTINGS if setting.source.startswith("Figure")]
-        cheapest = [f"{setting.bits} bits with rate {setting.rate:g} at z = {setting.noise_multiplier:g}" for setting in named]
-        return f"Paper, the fewest bits a parameter: {', '.join(cheapest)}."
-    paper = ON_DATA[PAIRS_ON]
-    accuracies = [
-        f"{result.accuracy['cohort-1000']:.2f} % with rate {result.rate:g} and {result.bits} bits"
-        for result in paper.reported
-        if result.noise_multiplier == MOST_NOISE
-    ]
-    return f"Paper, {data_title(PAIRS_ON)}, z = {MOST_NOISE:g}, 1000 clients: {', '.join(accuracies)}."
-
-
 def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each pair."""
     model = "mlp-32" if quick else "mlp-60-60-60"
     common = digits_common(quick=quick, model=model, clients_per_round=100)
     bits, rates = (QUICK_BITS, QUICK_RATES) if quick else (FULL_BITS, FULL_RATES)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 3, {"epsilon": EPSILON}, bits=bits)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 2 if quick else 3, {"epsilon": EPSILON}, bits=bits)
 
 
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -4,15 +4,16 @@ The trainings share an epsilon or a noise.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLUE, VERMILION
+from ..drawing.marks import DOTTED, series_marks
 from ..drawing.style import add_caption
-from .grids import accuracy_panels, add_legend, draw_accuracies, logarithmic
+from .grids import accuracy_panels, add_legend, draw_accuracies, draw_level
 from .price_settings import (
     EPSILON,
     MOST_NOISE,
@@ -28,7 +29,6 @@ from .price_settings import (
 )
 from .training_figure import training_figure
 
-MARKS = (BLUE, VERMILION)
 MODELS = ("softmax", "mlp-128")
 # Sizes of a sketched message, in addition to the size of the whole model.
 QUICK_SIZES, FULL_SIZES = (75, 150, 300, 600, 2400), (75, 150, 300, 600, 1200, 2400, 4800)
@@ -48,19 +48,18 @@ def draw_models(frame: pd.DataFrame) -> Figure:
     """
     figure, (axes,) = accuracy_panels(1, 4.0)
     models = sorted(frame["dimension"].unique())
-    for dimension, mark in zip(models, MARKS, strict=False):
+    for dimension, mark in zip(models, series_marks(len(models)), strict=True):
         own = frame[frame["dimension"] == dimension]
         name = own["model"].iloc[0]
-        draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark, f"{name}, {dimension:,} parameters")
-        free = 100 * own.loc[own["mechanism"] == "none", "accuracy"].max()
-        axes.axhline(free, color=mark.colour, linestyle=mark.line, linewidth=0.8, alpha=0.6)
+        draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark.look, f"{name}, {dimension:,} parameters")
+        draw_level(axes, own[own["mechanism"] == "none"], replace(mark, line=DOTTED), f"{name}, no privacy")
     axes.set(xlabel="kilobytes of a message")
-    logarithmic(axes)
-    add_legend(figure, axes, 2)
+    axes.set_xscale("log")
+    add_legend(figure, axes, frame, 2)
     add_caption(
         figure,
-        f"{setting_in_words(frame)} {PAPER.value('bits')} bits a number; a line ends at the model without a sketch. Thin lines: without "
-        "privacy. The paper compares models in pictures without numbers.",
+        f"{setting_in_words(frame)} {PAPER.value('bits')} bits a number; a line ends at the model without a sketch. The "
+        "paper prints no numbers.",
     )
     return figure
 

@@ -16,7 +16,7 @@ from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.directed_rounding import rounded_up
 from ..training_settings import settings_by_data, training_settings
-from .grids import data_title, grid_tasks
+from .grids import by_data, data_title, grid_tasks
 
 PAPER = training_settings("linear-compression", "femnist")
 ON_DATA = settings_by_data("linear-compression")
@@ -24,6 +24,10 @@ SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Epsilon of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 MOST_NOISE = max(result.noise_multiplier or 0.0 for result in PAPER.reported)
+# The paper's results at its largest noise: without a sketch for few clients, and at the highest rate for many clients.
+LARGEST_NOISE = PAPER.reported[-1]
+LARGEST_NOISE_SOURCE = f"the paper, F-EMNIST, z = {LARGEST_NOISE.noise_multiplier:g}"
+FEW, MANY = PAPER.value("cohort")
 # Epsilon below which numbers are written without a power of ten.
 LARGEST_WRITTEN_OUT = 1e6
 # Largest change of a sum by a client's data under replace-one adjacency, in clip norms.
@@ -164,6 +168,18 @@ def reported_percent(row: Mapping[Any, Any]) -> float | None:
     return None
 
 
+def settings_in_words(frame: pd.DataFrame) -> str:
+    """Return the common settings of runs on one data set, or on several, whose own settings stand in the table."""
+    sets = by_data(frame)
+    if len(sets) == 1:
+        return setting_in_words(frame)
+    titles = " and ".join(map(data_title, sets))
+    return (
+        f"{titles}, one local epoch a round; δ = 1/clients, {frame['adjacency'].iloc[0]} adjacency, secure-sum "
+        f"trust model, clients secretly drawn.{_noise_in_words(frame)}"
+    )
+
+
 def setting_in_words(frame: pd.DataFrame) -> str:
     """Return the common settings of a figure's runs, in words.
 
@@ -174,16 +190,14 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     model = f"{first['model']} ({first['dimension']:,} parameters) on {data}"
     source = model if frame["dimension"].nunique() == 1 else data[:1].upper() + data[1:]
     cohort = f"{first['clients_per_round']:,} in each of " if frame["clients_per_round"].nunique() == 1 else ""
-    seeds = f", {frame['repetitions'].max():.0f} seeds" if frame["repetitions"].max() > 1 else ""
     budgets = frame["target_epsilon"].dropna().unique()
-    given = frame.get("paper_noise_multiplier", pd.Series(dtype=float)).notna()
+    given = frame.get("paper_noise_multiplier", pd.Series(math.nan, index=frame.index)).notna()
     budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 and not given.any() else ""
     # Assumptions of the guarantee.
     drawn = "all clients in turn" if first["sampling"] == "passes" else "clients secretly drawn"
-    noise = f" {_kept_by_noise(frame[given])}" if given.any() else ""
     return (
-        f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch{seeds}; {budget}"
-        f"δ = {rounded_up(first['delta'], 2)}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{noise}"
+        f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch; {budget}"
+        f"δ = {rounded_up(first['delta'], 2)}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{_noise_in_words(frame)}"
     )
 
 
@@ -193,9 +207,11 @@ def _epsilon_rounded_up(epsilon: float) -> str:
     return rounded_up(epsilon, 3) if epsilon < LARGEST_WRITTEN_OUT else f"{float(rounded_up(epsilon, 3)):.3g}"
 
 
-def _kept_by_noise(frame: pd.DataFrame) -> str:
-    """Return the largest epsilon for each of the paper's noise multipliers, rounded up."""
+def _noise_in_words(frame: pd.DataFrame) -> str:
+    """Return the largest epsilon for each of the paper's noise multipliers, rounded up; nothing for runs of a budget."""
+    if "paper_noise_multiplier" not in frame or frame["paper_noise_multiplier"].isna().all():
+        return ""
     kept = []
     for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
         kept.append(f"{_epsilon_rounded_up(epsilons.max())} (z = {multiplier:g})")
-    return f"Noise of z times the norm that is clipped to keeps ε of at most {', '.join(kept)}."
+    return f" Noise / clipped norm: z; ε of at most {', '.join(kept)}."

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from ...analysis.datasets.found_data import found_data
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, Mark
-from ..drawing.style import add_caption, extend_caption
+from ..drawing.marks import Mark, mechanism_mark, series_marks
+from ..drawing.style import add_caption
 from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title, set_rates
 from .price_settings import (
     DENSE,
@@ -28,7 +28,7 @@ from .price_settings import (
     paper_common,
     papers_noise,
     row_sizes,
-    setting_in_words,
+    settings_in_words,
 )
 from .training_figure import training_figure
 
@@ -37,7 +37,7 @@ NOISE = 0.05
 # Thresholds in root mean squares of the sum of sketches; the paper does not state its "several threshold values".
 THRESHOLDS = (0.0, 0.5, 1.0, 2.0)
 RATES, RATES_ON_DATA = (4, 10, 40), (4, 10)
-MARKS: Mapping[float, Mark] = dict(zip(THRESHOLDS, (BLUE, GREEN, ORANGE, PURPLE), strict=True))
+MARKS: Mapping[float, Mark] = dict(zip(THRESHOLDS, series_marks(len(THRESHOLDS)), strict=True))
 
 
 def draw_thresholds(frame: pd.DataFrame) -> Figure:
@@ -47,22 +47,15 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
     for data, (axes,) in grid.items():
         own = sets[data]
         renewed = own[(own["mechanism"] == SKETCHED) | (own["mechanism"] == DENSE)]
-        draw_accuracies(axes, renewed, "rate", BLACK, "a new sketch each round")
+        draw_accuracies(axes, renewed, "rate", mechanism_mark(SKETCHED).look, "a new sketch each round")
         for threshold, mark in MARKS.items():
             series = own[(own["mechanism"] == "thresholded-sketch") & (own["threshold"] == threshold)]
-            draw_accuracies(axes, series, "rate", mark, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
+            draw_accuracies(axes, series, "rate", mark.look, f"zeroed below {threshold:g} rms" if threshold else "one sketch, all kept")
         draw_no_privacy(axes, own)
         set_rates(axes, own["rate"])
         axes.set_title(panel_title(grid, data, f"z = {NOISE:g}"))
-    add_legend(figure, [axes for row in grid.values() for axes in row], 3)
-    for number, own in enumerate(sets.values()):
-        (extend_caption if number else add_caption)(figure, setting_in_words(own))
-    extend_caption(
-        figure,
-        "Coordinates of the noisy sum of sketches that are below a threshold, in root mean squares, are zeroed, and added to the next "
-        "round's sum. "
-        "Paper: no significant gains; it states neither thresholds nor accuracies.",
-    )
+    add_legend(figure, [axes for row in grid.values() for axes in row], frame)
+    add_caption(figure, settings_in_words(frame))
     return figure
 
 
@@ -82,7 +75,7 @@ def threshold_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each rate and threshold."""
     model = "mlp-32" if quick else "mlp-60-60-60"
     common = digits_common(quick=quick, model=model, clients_per_round=50 if quick else min(PAPER.value("cohort")))
-    return _tasks(seed, common, row_sizes(digits_dimension(model), RATES), PAPER.value("bits"), 1 if quick else 3)
+    return _tasks(seed, common, row_sizes(digits_dimension(model), RATES), PAPER.value("bits"), 2 if quick else 3)
 
 
 def paper_threshold_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -3,6 +3,7 @@
 The trainings send sketches through a secure sum.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,28 @@ from matplotlib.figure import Figure
 
 from ...analysis.datasets.found_data import found_data
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from ..drawing.style import add_caption, extend_caption
+from ..drawing.marks import PAPER_VALUE, series_marks
+from ..drawing.style import add_caption
 from ..training_settings import ReportedResult, TrainingSettings
-from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title, set_rates
+from .grids import (
+    add_legend,
+    by_data,
+    draw_accuracies,
+    draw_no_privacy,
+    draw_reported,
+    grid_tasks,
+    panel_rows,
+    panel_title,
+    reported_handle,
+    set_rates,
+)
 from .price_settings import (
     DENSE,
     EPSILON_ON_DATA,
+    FEW,
+    LARGEST_NOISE,
+    LARGEST_NOISE_SOURCE,
+    MANY,
     ON_DATA,
     PAPER,
     ROTATION,
@@ -30,12 +46,11 @@ from .price_settings import (
     paper_common,
     papers_noise,
     row_sizes,
-    setting_in_words,
+    settings_in_words,
     sketch_tasks,
 )
 from .training_figure import training_figure
 
-MARKS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY)
 # Small noise multiplier in place of no noise, which a secure sum cannot have; the paper has no noise in its figure 2, of words.
 LITTLE_NOISE = {"femnist": [], "stackoverflow-words": [0.01]}
 RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 10, 20)}
@@ -49,7 +64,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
     frame = frame.assign(series=pd.Series([_series(row) for row in frame.to_dict("records")], index=frame.index, dtype=object))
     numbers = frame.get("paper_noise_multiplier", frame["target_epsilon"]).fillna(frame["target_epsilon"])
     ordered = frame.assign(number=numbers.astype(float)).dropna(subset=["series"]).sort_values("number")["series"].unique()
-    marks = dict(zip(ordered, MARKS[: len(ordered)], strict=True))
+    marks = dict(zip(ordered, series_marks(len(ordered)), strict=True))
     sets = by_data(frame)
     cohorts = {data: sorted(own["clients_per_round"].unique()) for data, own in sets.items()}
     figure, grid = panel_rows({data: len(own) for data, own in cohorts.items()}, 3.8)
@@ -58,16 +73,19 @@ def draw_training(frame: pd.DataFrame) -> Figure:
             own = sets[data][sets[data]["clients_per_round"] == cohort]
             for name, mark in marks.items():
                 if len(series := own[own["series"] == name]):
-                    draw_accuracies(axes, series, "rate", mark, name)
+                    draw_accuracies(axes, series, "rate", mark.look, name)
+                    draw_reported(axes, series["rate"], series.get("paper_percent", pd.Series(math.nan, index=series.index)), mark)
             draw_no_privacy(axes, own)
             set_rates(axes, sets[data]["rate"])
             axes.set_title(panel_title(grid, data, f"{cohort:,} clients a round"))
-    add_legend(figure, [axes for row in grid.values() for axes in row])
-    for number, (data, own) in enumerate(sets.items()):
-        paper = ON_DATA.get(data, PAPER)
-        (extend_caption if number else add_caption)(
-            figure, f"{setting_in_words(own)} {paper.value('bits')} bits. Paper: {_reported(paper)}."
-        )
+    if "digits" in grid:
+        # The paper's results beside the digits have other data, noise and clients.
+        for axes, rate, cohort in ((grid["digits"][0], 1.0, FEW), (grid["digits"][-1], LARGEST_NOISE.rate, MANY)):
+            draw_reported(axes, [rate or math.nan], [LARGEST_NOISE.accuracy[f"cohort-{cohort}"]], PAPER_VALUE)
+    source = reported_handle(f"{LARGEST_NOISE_SOURCE}, {FEW} or {MANY:,} clients" if "digits" in grid else "the paper, same noise and data")
+    add_legend(figure, [axes for row in grid.values() for axes in row], frame, 3, [source])
+    bits = " or ".join(str(bits) for bits in dict.fromkeys(ON_DATA.get(data, PAPER).value("bits") for data in sets))
+    add_caption(figure, f"{settings_in_words(frame)} {bits} bits.")
     return figure
 
 
@@ -80,24 +98,12 @@ def _series(row: Mapping[Any, Any]) -> str | None:
     return name if row["bits"] == usual else f"{name}, table 1's bits"
 
 
-def _reported(paper: TrainingSettings) -> str:
-    """Return the paper's results at its largest noise, in words."""
-    last = paper.reported[-1]
-    noise = f"z = {last.noise_multiplier:g}"
-    if "cohort-100" in last.accuracy:
-        of_few, of_many = last.accuracy["cohort-100"], last.accuracy["cohort-1000"]
-        return f"F-EMNIST, {noise}: {of_few:g} % with 100 clients and rate 1, {of_many:g} % with 1000 and rate {last.rate:g}"
-    same = [result for result in paper.reported if result.noise_multiplier == last.noise_multiplier]
-    of_rates = [f"{result.accuracy['cohort-1000']:g} % at {result.rate:g}" for result in same]
-    return f"{noise}, 1000 clients, {', '.join(of_rates)}"
-
-
 def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each cohort, budget and rate."""
     model, cohorts = ("mlp-32", [50, 200]) if quick else ("mlp-60-60-60", PAPER.value("cohort"))
     epsilons, rates = ([3.0, 10.0], (4, 10, 40)) if quick else ([1.0, 3.0, 10.0], (2, 4, 10, 20, 50))
     common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 1 if quick else 3, {"epsilon": epsilons})
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 2 if quick else 3, {"epsilon": epsilons})
 
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

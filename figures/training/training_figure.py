@@ -1,23 +1,21 @@
-"""Entries of the trainings' figures, which list settings without a result under the figure."""
+"""Entries of the trainings' figures, which name settings without a result above the legend."""
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from ...analysis.training.run import run_training_tasks
 from ...analysis.training.summary import summarise_training
 from ...errors import InfeasibleError
-from ..drawing.style import extend_caption
+from ..drawing.style import CAPTION_CHARACTERS, SMALLEST_TYPE
 from ..entry import FigureEntry, unchanged
 from .grids import data_title
 
 REASON = "infeasible"
-# Largest number of characters of a reason under a figure; the table has the whole reason.
-REASON_CHARACTERS = 100
-MOST_NOTES = 3
 
 
 def training_figure(
@@ -30,7 +28,7 @@ def training_figure(
 ) -> FigureEntry:
     """Return an entry whose `table`, `summary` and `draw` get the settings with a result.
 
-    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and lines under the figure. Optionally
+    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and a line above the legend. Optionally
     `draw` also gets the infeasible settings, and shows them.
     """
 
@@ -49,10 +47,9 @@ def training_figure(
         feasible, infeasible = _divided(frame)
         figure = draw(feasible)
         settings = infeasible.drop_duplicates(["data", "label", "target_epsilon", REASON]).to_dict("records")
-        for row in settings[:MOST_NOTES]:
-            extend_caption(figure, _note(row, several=frame["data"].nunique() > 1))
-        if len(settings) > MOST_NOTES:
-            extend_caption(figure, f"Nor for {len(settings) - MOST_NOTES} more: the table has them.")
+        if settings:
+            (legend,) = figure.legends
+            legend.set_title(_note(settings, several=frame["data"].nunique() > 1), FontProperties(size=SMALLEST_TYPE))
         return figure
 
     shown = draw if draws_infeasible else whole_figure
@@ -71,7 +68,11 @@ def _joined(feasible: pd.DataFrame, infeasible: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([feasible, infeasible.dropna(axis=1, how="all")], ignore_index=True) if len(infeasible) else feasible
 
 
-def _note(row: Mapping[Any, Any], *, several: bool) -> str:
-    epsilon = "" if pd.isna(row["target_epsilon"]) else f", ε = {row['target_epsilon']:g}"
-    data = f" on {data_title(row['data'])}" if several else ""
-    return f"No result for {row['label']}{data}{epsilon}: {textwrap.shorten(row[REASON], REASON_CHARACTERS, placeholder=' ...')}"
+def _note(settings: Sequence[Mapping[Any, Any]], *, several: bool) -> str:
+    """Return a line on the first setting without a result, and on the number of the others; the table has all reasons."""
+    first, others = settings[0], len(settings) - 1
+    epsilon = "" if pd.isna(first["target_epsilon"]) else f", ε = {first['target_epsilon']:g}"
+    data = f" on {data_title(first['data'])}" if several else ""
+    more = f" Nor for {others} more." if others else ""
+    text = f"No result for {first['label']}{data}{epsilon}: {first[REASON]}"
+    return textwrap.shorten(text, CAPTION_CHARACTERS - len(more), placeholder=" ...") + more

@@ -483,12 +483,19 @@ def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: p
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     result = run("reproduce", "dprec-communication", "--output", "f", "--quick", "--seed", 3)
     assert result.exit_code == 0, result.output
-    names = [f"f/dprec-communication.{kind}" for kind in ("csv", "md", "svg")]
+    names = [*(f"f/dprec-communication.{kind}" for kind in ("csv", "md", "svg")), "f/index.html"]
     assert sorted(result.stdout.split()) == names
+    assert "1 figure: 22 of 22 tasks are left, about 3 s of processor time" in result.stderr
     assert all((folder / name).stat().st_size > 0 for name in names)
     assert set(pd.read_csv(folder / names[0])["seed"]) == {3}
     refused = fault(run("reproduce", "mvu-fig1", "three", "--output", "g"))
     assert "figure must be a name that quietbits reproduce --help lists, got 'three'" in refused
+    for typed, message in (
+        (["--quick"], "figures must be names or --all, got neither: quietbits reproduce --help lists the names"),
+        (["mvu-fig1", "--all"], "figures must be names or --all, got both: quietbits reproduce --help lists the names"),
+        (["mvu-fig1", "--only", "epsilom=1"], "only must name a field of the figures' tasks, got 'epsilom=1': did you mean epsilon"),
+    ):
+        assert fault(run("reproduce", *typed, "--output", "g")).startswith(message)
     assert not (folder / "g").exists()
 
 

@@ -59,8 +59,9 @@ def test_a_terminal_shows_steps_with_the_time_left(tmp_path: Path) -> None:
 def test_a_figure_shows_that_it_is_drawn_before_all_steps_are_done(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "quietbits", "reproduce", "dprec-communication", "--quick", "--output", "figures"]
     lines = in_a_terminal(*command, folder=tmp_path)
-    (drawing,) = {line.partition(" s")[0].rpartition(" ")[0] for line in lines if line.endswith(" drawing dprec-communication")}
-    done, total = map(int, drawing.split(" of "))
+    (drawing,) = {re.split(r"(?<=work) ", line)[0] for line in lines if line.endswith(" drawing dprec-communication")}
+    done, total = map(int, re.findall(r"\d+", drawing))
+    assert drawing == f"{done} of {total} s of work"
     assert done == total - 1
 
 

@@ -3,13 +3,15 @@
 Each entry has one small task.
 """
 
+from dataclasses import astuple
+
 import pytest
 from built_in_trials import OPTIONS
 
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.conformance.mechanism_cases import DELTA, EPSILON
 from quietbits.analysis.planner.population import draw_sample, usual_population
-from quietbits.analysis.planner.prediction import predict_error
+from quietbits.analysis.planner.prediction import predict_error, predict_parts
 from quietbits.analysis.simulation.repeated_means import repeat_mean, summarise_means
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
@@ -50,7 +52,11 @@ def test_the_prediction_is_what_is_measured(name: str) -> None:
     mechanism = entry.mechanism_for(
         Task(domain, CLIENTS, EPSILON, DELTA, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **CHANGED.get(name, {})}
     )
-    predicted = predict_error(mechanism, draw_sample(population, domain, CLIENTS, 0, nonzero)).of_population
+    sample = draw_sample(population, domain, CLIENTS, 0, nonzero)
+    predicted = predict_error(mechanism, sample).of_population
+    parts = astuple(predict_parts(mechanism, sample))
+    assert sum(parts) == pytest.approx(predicted, rel=1e-9, abs=1e-300)
+    assert min(parts) >= 0
     rounds = repeat_mean(mechanism, population, SLOW.get(name, ROUNDS), clients=CLIENTS, nonzero=nonzero, seed=1)
     measured = summarise_means(rounds)
     allowed = 5 * (measured.standard_error or 0.0) + SAMPLED * predicted

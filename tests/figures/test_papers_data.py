@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError, DataNotFoundError
 from quietbits.figures import registry
+from quietbits.figures.agreement.index_page import FigureIndex
 from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training.price_settings import reported_percent
 from quietbits.figures.training_settings import training_settings
@@ -79,7 +80,7 @@ def test_models_of_torch_are_refused_at_once_where_it_is_not_installed(data: Pat
     with pytest.raises(ValueError, match=r"torch must be installed for dprec-table1 on data, with model lenet-5, .*, got none: "):
         reproduce(["dprec-table1"], tmp_path / "out", data=data)
     with pytest.raises(ValueError, match=r"torch must be installed for figures on femnist in .*: pip install 'quietbits\[torch\]'"):
-        reproduce([], tmp_path / "out", data=found_data(data, ("femnist",))[0].folder)
+        reproduce(None, tmp_path / "out", data=found_data(data, ("femnist",))[0].folder)
     assert not (tmp_path / "out").exists()
 
 
@@ -251,18 +252,19 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     }
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType(ends))
     monkeypatch.setattr(registry, "_without_provenance", lambda rows: rows)
-    monkeypatch.setattr(registry, "_write", lambda *_: [])
+    monkeypatch.setattr(registry, "_write", lambda *_: SimpleNamespace(files=()))
+    monkeypatch.setattr(FigureIndex, "add", lambda *_: None)
     monkeypatch.setattr(named_models, "installed", lambda _: True)
     (mnist,) = found_data(data, ("mnist",))
-    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
+    reproduce(None, tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
     assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
     assert reported[0].startswith("left out, without data: ")
     assert "price-training, " in reported[0]
     monkeypatch.setattr(named_models, "installed", lambda _: False)
     made.clear()
-    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
+    reproduce(None, tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
     assert made == ["mvu-fig4", "cpsgd-fig2"]
     assert any(step.startswith("left out, without torch: mvu-fig6, dprec-table1; without data: ") for step in reported)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataNotFoundError, match=r"no file.*of mnist.*of stackoverflow-words"):
-        reproduce([], tmp_path, data=tmp_path / "empty")
+        reproduce(None, tmp_path, data=tmp_path / "empty")

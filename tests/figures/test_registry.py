@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import quietbits
 from quietbits.analysis.sweeps.calls import SOURCE
@@ -22,15 +26,18 @@ from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.figures import registry
+from quietbits.figures.agreement.claims import NO_COLUMN
 from quietbits.figures.beyond.secure_sum_bits import sum_points
 from quietbits.figures.cpsgd.binomial_slack import SlackPoint
 from quietbits.figures.cpsgd.fig1 import NoisePoint
 from quietbits.figures.dp_rec import references as dp_rec_references
 from quietbits.figures.dp_rec.mean import mean_points
 from quietbits.figures.drawing import save
-from quietbits.figures.drawing.style import TITLE_CHARACTERS
+from quietbits.figures.drawing.style import TITLE_CHARACTERS, print_style, solve_layout
+from quietbits.figures.drawing.ticks import LEAST_LABELS, LogarithmicTicks
 from quietbits.figures.frequencies.regimes import winners
 from quietbits.figures.listing import LISTING
+from quietbits.figures.markdown import MOST_BYTES
 from quietbits.figures.mvu import fig2 as scalar_mean
 from quietbits.figures.mvu import table_entries
 from quietbits.figures.mvu.fig3 import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
@@ -172,6 +179,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
         "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data != "vectors"],
+        "error-parts": lambda: [task for task in tasks if task.case == "local vectors"],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
@@ -185,7 +193,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
     return chosen[name]()
 
 
-# Expected captions; tests of trainings cover their captions, which also state the papers' results.
+# Expected captions; those of private trainings state an adjacency.
 LOCAL = "replace-one adjacency, local trust model"
 SUMS = "replace-one adjacency, secure-sum trust model"
 CENTRAL = "add-or-remove-one adjacency, central trust model"
@@ -196,11 +204,12 @@ GUARANTEES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits", "sampled-coordinates"), (CENTRAL,)),
     **dict.fromkeys(("price-rate", "price-bits", "price-dimension", "price-rounds", "price-rows"), (SKETCHED,)),
     **dict.fromkeys(FREQUENCIES, ("secure-sum trust model", "local trust model", "replace-one adjacency")),
+    "freq-limits": ("local trust model", "replace-one adjacency"),
     **dict.fromkeys(("mechanism-map", "plan-pareto"), ("replace-one adjacency",)),
     "dprec-mean": (CENTRAL, LOCAL),
     "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
     "price-needed-bits": ("replace-one adjacency",),
-    **dict.fromkeys(("price-layers", "price-sparse"), ()),
+    **dict.fromkeys(("price-layers", "price-sparse", "error-parts", "dprec-table3"), ()),
     "freq-codes": ("5 clients with one item each of 40", "Nothing here is private beyond the secure sum"),
 }
 # Columns in which every number is the height of a point.
@@ -254,19 +263,19 @@ def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "letters-gap"),
-        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "plan-pareto"),
+        *("secure-sum-bits", "sampled-coordinates", "mechanism-map", "error-parts", "plan-pareto"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),
         *("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5", "freq-limits", "freq-regimes", "freq-codes"),
         *TRAININGS,
     ]
-    assert set(GUARANTEES) == set(FIGURES) - set(TRAININGS)
+    assert set(GUARANTEES) == set(FIGURES) - set(TRAININGS) | {"dprec-table3"}
     for name, entry in FIGURES.items():
         assert entry.name == name
         assert len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) == 1 or name in TRAININGS
         assert entry.paper
-        assert LISTING[name].duration
+        assert 0 < LISTING[name].quick_seconds <= LISTING[name].seconds
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -323,7 +332,7 @@ def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     name, files = reproduced.name, reproduced.files
     output = files[0].parent
-    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in KINDS]
+    assert sorted(path.name for path in files) == sorted([*(f"{name}.{kind}" for kind in KINDS), "index.html"])
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
     table = pd.read_csv(output / f"{name}.csv", engine="python")
@@ -332,11 +341,51 @@ def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     assert table["version_numpy"].notna().all()
     assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.heading(table)}\n")
     assert (output / "results" / name / "results.parquet").is_file()
+    # Claims name columns of the figure's own table.
+    assert NO_COLUMN.lower() not in (output / "index.html").read_text(encoding="utf-8").lower()
 
 
 def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_page: Callable[..., None]) -> None:
-    if reproduced.name in GUARANTEES:
-        check_page(reproduced.picture, *GUARANTEES[reproduced.name])
+    # The number of ticks depends on the style.
+    with print_style():
+        check_page(reproduced.picture, *GUARANTEES.get(reproduced.name, ("adjacency",)))
+
+
+def test_every_logarithmic_axis_has_labels(reproduced: Reproduced) -> None:
+    # The axes of colour bars count as axes of the picture.
+    solve_layout(reproduced.picture)
+    for axes in reproduced.picture.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axes.axison and axis.get_visible() and axis.get_scale() == "log":
+                low, high = sorted(axis.get_view_interval())
+                places = [place for place in axis.get_majorticklocs() if low <= place <= high]
+                labels = axis.get_major_formatter().format_ticks(places)
+                locator = axis.get_major_locator()
+                least = LEAST_LABELS if isinstance(locator, LogarithmicTicks) else min(2, len(locator()))
+                assert len(set(labels) - {""}) >= least, (axis, labels)
+
+
+def test_text_is_dark_on_white(reproduced: Reproduced) -> None:
+    for axes in [None, *reproduced.picture.axes]:
+        # Text on the cells of a map has the colour that its cell needs.
+        if axes is None or not (axes.images or any(isinstance(drawn, QuadMesh) for drawn in axes.collections)):
+            texts = reproduced.picture.texts if axes is None else axes.findobj(Text)
+            pale = {text.get_text(): text.get_color() for text in texts if text.get_text() and contrast_with_white(text.get_color()) < 4.5}
+            assert pale == {}
+
+
+def contrast_with_white(colour: Any) -> float:
+    """Return the contrast ratio of the Web Content Accessibility Guidelines 2.1."""
+    encoded = np.array(to_rgb(colour))
+    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    return float(1.05 / (linear @ (0.2126, 0.7152, 0.0722) + 0.05))
+
+
+def test_pages_beside_figures_begin_with_the_findings_and_are_short(reproduced: Reproduced) -> None:
+    (page,) = (file for file in reproduced.files if file.suffix == ".md")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"# {FIGURES[reproduced.name].heading(reproduced.table)}\n\n")
+    assert len(text.encode()) <= MOST_BYTES
 
 
 def test_titles_state_nothing_but_ranges_of_the_table(reproduced: Reproduced) -> None:
@@ -408,14 +457,14 @@ def test_captions_never_round_epsilon_down(reproduced: Reproduced) -> None:
             assert above.size == 0 or np.isin(stated, values), (number, above)
 
 
-def test_captions_explain_the_colours_that_are_drawn(reproduced: Reproduced) -> None:
+def test_legends_group_mechanisms_by_the_trust_models_that_are_drawn(reproduced: Reproduced) -> None:
     if reproduced.name not in ("price-needed-bits", "freq-limits"):
         return
-    table, text = reproduced.table, reproduced.picture.get_supxlabel().replace("\n", " ")
-    drawn = table[table["bits_per_client"].notna()]["trust_model"].dropna().unique()
-    explained = text.rpartition("Colours: ")[2]
-    for model in ("local", "shuffled", "secure-sum", "central"):
-        assert (f"{model} trust model" in explained) == (model in drawn)
+    table = reproduced.table[reproduced.table["bits_per_client"].notna()]
+    entries = [text.get_text() for text in reproduced.picture.legends[0].get_texts()]
+    headings = {entry.removesuffix(" trust model:") for entry in entries if entry.endswith(" trust model:")}
+    # Exact codes go through a secure sum, and are not private.
+    assert headings == set(table.loc[~table["mechanism"].str.endswith(" code"), "trust_model"])
 
 
 def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
@@ -447,15 +496,16 @@ def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path:
     few = ("binomial-slack", "dprec-communication")
     monkeypatch.setattr(registry, "FIGURES", {name: registry.FIGURES[name] for name in few})
     steps: list[tuple[int, int, str]] = []
-    files = reproduce((), tmp_path, seed=7, on_step=lambda *step: steps.append(step))
-    assert sorted(path.name for path in files) == sorted(f"{name}.{kind}" for name in few for kind in KINDS)
+    files = reproduce(None, tmp_path, seed=7, on_step=lambda *step: steps.append(step))
+    assert sorted(path.name for path in files) == sorted(["index.html", *(f"{name}.{kind}" for name in few for kind in KINDS)])
     # Progress never falls, and ends at the total.
     done = [step[0] for step in steps]
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}
     assert steps[0][2].startswith("binomial-slack: ")
-    # Drawing a figure is a separate step after its tasks.
+    # The steps are seconds of the recorded work, in which drawing a figure is a separate step after its tasks.
     total = done[-1]
+    assert str(steps[0][1]) == f"{sum(ceil(LISTING[name].seconds) + 1 for name in few)} s of work"
     assert steps[-2:] == [(total - 1, total, "drawing dprec-communication"), (total, total, "drew dprec-communication")]
 
 

@@ -23,6 +23,7 @@ from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.errors import DataError, InfeasibleError
 from quietbits.figures import registry
 from quietbits.figures.drawing import save
+from quietbits.figures.drawing.marks import PAPER_VALUE
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.entry import FigureEntry
 from quietbits.figures.registry import FIGURES, reproduce
@@ -70,9 +71,9 @@ def test_what_is_infeasible_is_named_and_the_rest_is_drawn(tmp_path: Path, monke
     with print_style():
         drawn = entry.draw(table)
         without = entry.draw(table.iloc[:3].drop(columns="infeasible"))
-    assert drawn.get_supxlabel().startswith(without.get_supxlabel())
-    more = drawn.get_supxlabel()[len(without.get_supxlabel()) :].replace("\N{NO-BREAK SPACE}", " ")
-    assert more.startswith(f"\nNo result for {DDG} (bits 8), ε = 3: bits must be at least")
+    assert drawn.get_supxlabel() == without.get_supxlabel()
+    (legend,) = drawn.legends
+    assert legend.get_title().get_text().startswith(f"No result for {DDG} (bits 8), ε = 3: bits must be at least")
     assert len(drawn.axes[0].containers) == len(without.axes[0].containers) == 1
     # A second run computes nothing, and states the reason again.
     monkeypatch.setattr(TrainingTask, "prepare", lambda *_: pytest.fail("was done before"))
@@ -100,15 +101,19 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     with print_style():
         figure = entry.draw(table)
     axes, _ = figure.axes
-    # The caption states the paper's results as text beside the results of quietbits.
-    caption = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
-    assert "Paper, StackOverflow words, z = 0.5, 1000 clients: 21.21 % with rate 1 and 10 bits, 21.11 % with rate 5 and 12 bits" in caption
+    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert entries[0].startswith("fewest bits a parameter, ")
+    crossed, reported = "\N{MULTIPLICATION SIGN}: infeasible", "the paper's fewest, F-EMNIST, z = 0.5"
+    assert entries[1:] == [crossed, reported, "± standard error: 355 test examples of one seed"]
     texts = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in axes.texts}
     feasible = table[table["accuracy"].notna() & (table["mechanism"] != "none")]
     # With few coordinates, a message has room for more noise than with many.
     places = {(16.0, 1.0): (1, 0), (8.0, 650 / 165): (0, 1), (16.0, 650 / 165): (1, 1)}
     result = {places[row.bits, row.rate]: row.accuracy for row in feasible.itertuples()}
-    assert texts == {(0, 0): "\N{MULTIPLICATION SIGN}"} | {place: f"{100 * value:.1f}" for place, value in result.items()}
+    # One seed has the standard error of the share of 355 test images.
+    errors = {place: math.sqrt(value * (1 - value) / 355) for place, value in result.items()}
+    shown = {place: f"{100 * value:.1f}\n± {100 * errors[place]:.1f}" for place, value in result.items()}
+    assert texts == {(0, 0): "\N{MULTIPLICATION SIGN}"} | shown
     (frame,) = axes.patches
     lengths = {(1, 0): 16.0, (0, 1): 8 * 165 / 650, (1, 1): 16 * 165 / 650}
     within = [place for place, value in result.items() if 100 * value >= 100 * max(result.values()) - 4]
@@ -147,9 +152,10 @@ def test_each_of_the_papers_noise_multipliers_has_its_map() -> None:
     assert [axes.get_title() for axes in maps] == ["z = 0.1", "z = 0.5"]
     for axes, noise in zip(maps, (0.1, 0.5), strict=True):
         own = table[table["paper_noise_multiplier"] == noise].sort_values("bits")
-        assert [text.get_text() for text in axes.texts] == [f"{100 * value:.1f}" for value in own["accuracy"]]
-    caption = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
-    assert "12 bits with rate 50 at z = 0.5, 12 bits with rate 10 at z = 0.1, 14 bits with rate 20 at z = 0.3" in caption
+        assert [text.get_text().split("\n")[0] for text in axes.texts] == [f"{100 * value:.1f}" for value in own["accuracy"]]
+        # The paper's cheapest pair has 12 bits at both noises.
+        crosses = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == PAPER_VALUE.marker]
+        assert [round(place - 0.4) for place in crosses] == [sorted(own["bits"].unique()).index(12)]
 
 
 def test_bytes_and_accuracies_on_the_way_are_those_of_the_rounds() -> None:
@@ -204,7 +210,7 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
         return [replace(task, mechanism=with_few_inputs(task.mechanism)) for task in short]
 
     only(monkeypatch, replace(entry, on_data=small))
-    reproduce((), tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
+    reproduce(None, tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
     table = pd.read_csv(tmp_path / "figures" / "mvu-fig4.csv", engine="python")
     assert table.groupby("sampling")["mechanism"].unique().map(set).to_dict() == {
         key: {"none", "dp-fedavg", "gaussian", "sign-gaussian", "mvu"} for key in ("passes", "fixed")
@@ -237,7 +243,7 @@ def test_infinite_images_are_a_users_deformed(mnist: Path, tmp_path: Path, monke
         return [replace(task, training=replace(task.training, **changed)) for task in kept]
 
     only(monkeypatch, replace(entry, on_data=small))
-    reproduce((), tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
+    reproduce(None, tmp_path / "figures", data=mnist, quick=True, cache=tmp_path / "tables")
     table = pd.read_csv(tmp_path / "figures" / "cpsgd-fig2.csv", engine="python")
     assert table["mechanism"].tolist() == ["none", "none", "dp-fedavg", "cpsgd", "cpsgd"]
     assert table["accuracy"].between(0, 1).all()

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 from quietbits.figures import registry
 from quietbits.figures.drawing import save
-from quietbits.figures.drawing.style import print_style, solve_layout
+from quietbits.figures.drawing.marks import PAPER_VALUE
+from quietbits.figures.drawing.style import CAPTION_LINES, print_style, solve_layout
 from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training_settings import training_settings
 
@@ -60,7 +62,25 @@ def axes_labels(figure: Figure) -> set[str]:
 
 
 def caption(figure: Figure) -> str:
+    """Return the caption, which has at most three lines."""
+    assert len(figure.get_supxlabel().splitlines()) <= CAPTION_LINES
     return figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
+
+
+def entries(figure: Figure) -> set[str]:
+    """Return the entries of the legend."""
+    return {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def crosses(axes: Axes) -> list[tuple[float, float]]:
+    """Return the places of the paper's values in a panel."""
+    lines = [line for line in axes.lines if line.get_marker() == PAPER_VALUE.marker]
+    places = [place for line in lines for place in np.asarray(line.get_xydata(), dtype=float).tolist()]
+    return [(x, y) for x, y in places if not math.isnan(y)]
+
+
+# Some of the results of the linear compression paper, by data, clients of a round and rate.
+REPORTED = {("femnist", 100, 1.0): 75.34, (WORDS, 1000, 10.0): 20.74}
 
 
 def test_compression_is_drawn_for_each_data(data: Path) -> None:
@@ -77,7 +97,9 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
             "dimension": training_settings("linear-compression", task.training.data).value("parameters"),
             "rate": rate,
             "accuracy": 0.2,
-            "standard_error": 0.01,
+            "standard_error": math.nan,
+            "test_examples": 100,
+            "paper_percent": REPORTED.get((task.training.data, cohort, rate), math.nan) if task.training.epsilon is None else math.nan,
             "repetitions": 1,
             "delta": task.training.delta,
             "adjacency": task.training.adjacency,
@@ -92,9 +114,12 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
     assert titles == [f"{name}, {cohort} clients a round" for name in ("FEMNIST", "StackOverflow words") for cohort in ("100", "1,000")]
     labels = axes_labels(figure)
     assert labels == {"no privacy", "ε = 10", "z = 0.5", "z = 0.5, table 1's bits"}
-    assert "keeps ε of at most 12,345 (z = 0.5)" in caption(figure)
-    for text in ("80.13 % with 1000 and rate 50", "z = 0.5, 1000 clients, 21.21 % at 1, 21.11 % at 5, 20.74 % at 10", "18 bits"):
-        assert text in caption(figure)
+    assert "ε of at most 12,345 (z = 0.5)" in caption(figure)
+    assert "16 or 18 bits" in caption(figure)
+    # A paper's result is a cross beside the result of the same noise, clients and rate.
+    first, *_, last = figure.axes
+    assert set(crosses(first)) == {(1.0, 75.34)}
+    assert set(crosses(last)) == {(10.0, 20.74)}
     assert fits(figure)
 
 
@@ -118,7 +143,8 @@ def drawn_rows(name: str, data: Path, epsilon: float) -> pd.DataFrame:
                 "rate": dimension / options.get("sketch_dimension", dimension),
                 "accuracy": 0.2 + 0.001 * len(rows) % 0.5,
                 "standard_error": 0.01,
-                "repetitions": 1,
+                "test_examples": 100,
+                "repetitions": 3,
                 "cheapest": False,
                 "delta": task.training.delta,
                 "adjacency": task.training.adjacency,
@@ -133,9 +159,9 @@ def test_thresholds_are_drawn_for_each_data(data: Path) -> None:
     assert [axes.get_title() for axes in figure.axes] == ["FEMNIST, z = 0.05", "StackOverflow words, z = 0.05"]
     assert axes_labels(figure) == {
         *("no privacy", "a new sketch each round", "one sketch, all kept"),
-        *("zeroed below 0.5", "zeroed below 1", "zeroed below 2"),
+        *("zeroed below 0.5 rms", "zeroed below 1 rms", "zeroed below 2 rms"),
     }
-    assert "keeps ε of at most 12,345 (z = 0.05)" in caption(figure)
+    assert "ε of at most 12,345 (z = 0.05)" in caption(figure)
     assert fits(figure)
 
 
@@ -147,6 +173,11 @@ def test_the_papers_maps_have_a_panel_for_each_noise(data: Path) -> None:
     assert [axes.get_title() for axes in maps] == ["z = 0.1", "z = 0.3", "z = 0.5"]
     assert [tick.get_text() for tick in maps[-1].get_xticklabels()] == ["10", "12", "14", "16", "18", "20", "22"]
     assert [tick.get_text() for tick in maps[0].get_yticklabels()] == ["1", "4", "10", "20", "50", "60"]
+    # The paper's cheapest pairs: 12 bits with rate 10, 14 bits with rate 20, and 12 bits with rate 50.
+    places = [[(round(x - 0.4), round(y - 0.3)) for x, y in crosses(axes)] for axes in maps]
+    assert places == [[(1, 2)], [(2, 3)], [(1, 4)]]
+    assert "± " in maps[0].texts[0].get_text()
+    assert "ε of at most 12,345 (z = 0.1), 12,345 (z = 0.3), 12,345 (z = 0.5)" in caption(figure)
     assert fits(figure)
 
 
@@ -174,8 +205,9 @@ def test_linear_models_are_trained_on_both_data_in_a_row_of_panels_each(
     assert table["accuracy"].between(0, 1).all()
     assert [axes.get_title().split(",")[0] for axes in figure.axes] == ["MNIST", "MNIST", "CIFAR-10", "CIFAR-10"]
     assert {axes.get_ylabel() for axes in figure.axes} == {"accuracy (%)", ""}
-    for line in ("on 120 images of MNIST, 4 in each of 1 rounds.", "on 20 images of CIFAR-10, 4 in each", "δ = 1/(images + 1)"):
-        assert line in caption(figure)
+    for text in ("scatter-softmax on MNIST and CIFAR-10", "δ = 1/(images + 1)"):
+        assert text in caption(figure)
+    assert "standard error: the test examples of one seed" in entries(figure)
 
 
 def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +237,9 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 16}
     (axes,) = figure.axes
     assert axes.get_ylabel() == "recall at 5 (%)"
-    assert "Paper, StackOverflow tags, ε = 1: dp-fedavg 19.3, dp-rec 18.4, ddg16 14, ddg12 10 %" in caption(figure)
+    assert sorted(percent for _, percent in crosses(axes)) == [18.4, 19.3]
+    assert "1 secretly drawn in each of 1 rounds" in caption(figure)
+    assert "standard error: 1 test examples of one seed" in entries(figure)
     # All data sets have the same accuracies for their budgets.
     budgets = {name: [item.epsilon for item in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
     rows = [
@@ -220,8 +254,7 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
         *("MNIST, ε = 3", "MNIST, ε = 6", "FEMNIST, ε = 1", "FEMNIST, ε = 3", "FEMNIST, ε = 6"),
         *("Shakespeare, ε = 3", "StackOverflow tags, ε = 1"),
     ]
-    text = "Paper, ε = 3: dp-fedavg 82.1, dp-rec 69.5, dp-fedavg-8-bits 58; ε = 6: dp-fedavg 90, dp-rec 83.7 %"
-    assert text in caption(figure)
+    assert "One local epoch a round; " in caption(figure)
     assert fits(figure)
 
 

@@ -33,9 +33,10 @@ from quietbits.design.secure_sum.distributed_discrete_gaussian import Distribute
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.table_mean import TableMeanMechanism
+from quietbits.design.transforms.kashin import KashinFrame
 
 LARGEST, WORDS = 2**64 - 1, 2**64
-ITEMS, DIMENSION, CLIP_NORM = 37, 5, 0.4
+ITEMS, DIMENSION, LARGE, CLIP_NORM = 37, 5, 1025, 0.4
 ROUNDS = 3
 # Number of random cases of each client, beside its known answers and its cases at thresholds.
 RANDOM_CASES = 300
@@ -47,6 +48,14 @@ DRAWS = 10**6
 
 DELTA = 1e-5
 BALL = NormBall(DIMENSION, 2.0, CLIP_NORM)
+
+
+class RandomRows(SQKRMechanism):
+    """SQKR with random rows also in few dimensions."""
+
+    frame = property(lambda self: KashinFrame(self.ball.dimension, self.seed))
+
+
 MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "response": lambda: FrequencyRandomisedResponse(1.0, ITEMS),
     "unary": lambda: UnaryEncoding(1.0, ITEMS),
@@ -68,6 +77,14 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
         for norm in (1.0, 2.0, math.inf)
     },
     "kashin": lambda: SQKRMechanism(3.0, 3, BALL),
+    "kashin-of-random-rows": lambda: RandomRows(3.0, 3, BALL),
+    "signs-of-a-point": lambda: vector_cldp_mechanism(2.0, BALL, draws=3),
+    **{
+        f"rejecting-{norm}": lambda norm=norm: VectorTableMechanism(
+            generalised_randomised_response(3.0, 5), NormBall(DIMENSION, norm, CLIP_NORM), dithering="rejection"
+        )
+        for norm in (1.0, 2.0)
+    },
     "simplex": lambda: RotatingSimplexMechanism(2.0, 2, BALL),
     "gaussian-sum": lambda: DistributedDiscreteGaussianMechanism(BALL, 100, 16, 0.01, 0.5, DELTA),
     "skellam-sum": lambda: DistributedSkellamMechanism(BALL, 100, 16, 0.01, 0.3, DELTA),
@@ -206,7 +223,10 @@ def _threshold(share: float, rng: np.random.Generator) -> int:
 
 
 def python_case(name: str, round_number: int, index: int, value: Any, words: Iterable[int]) -> Case:
-    deployment = deployments()[name]
+    return _case(name, deployments()[name], round_number, index, value, words)
+
+
+def _case(name: str, deployment: Deployment, round_number: int, index: int, value: Any, words: Iterable[int]) -> Case:
     program, taken = deployment.program, _Taken(iter(words))
     public = public_words(bytes.fromhex(deployment.hash), round_number, np.array([index], dtype=np.uint64), program.public_words)
     sources = (taken, GivenWords(public[0])) if program.public_words else (taken,)
@@ -214,6 +234,16 @@ def python_case(name: str, round_number: int, index: int, value: Any, words: Ite
     program.client(value if deployment.input_kind == "vector" else value[0], *sources, fields, **program.constants)
     message = pack_fields(np.array([fields]), program.field_bits).tobytes().hex()
     return Case(name, round_number, index, value, tuple(taken.taken), message)
+
+
+def large_cases() -> tuple[Deployment, list[Case]]:
+    """Return a deployment whose client needs more memory than a stack has, and messages of its Python client."""
+    deployment = Deployment(SQKRMechanism(3.0, 3, NormBall(LARGE, 2.0, CLIP_NORM)), "mechanism", name="large")
+    rng, cases = np.random.default_rng(11), []
+    for index in range(2):
+        vector = tuple((rng.normal(size=LARGE) / math.sqrt(LARGE)).tolist())
+        cases.append(_case("large", deployment, 0, index, vector, rng.integers(WORDS, size=64, dtype=np.uint64).tolist()))
+    return deployment, cases
 
 
 def extreme_cases() -> list[Case]:

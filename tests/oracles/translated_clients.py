@@ -50,6 +50,7 @@ from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplex
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_mean import TableMeanMechanism
+from quietbits.tests.oracles.deployed_clients import RandomRows
 from quietbits.tests.oracles.frequency_laws import law
 
 FALSE_ALARM = 1e-9
@@ -69,6 +70,11 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
         "table-of-ball": VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, 2.0, CLIP_NORM)),
         "table-of-cube": VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, math.inf, CLIP_NORM)),
         "frame": sqkr_mechanism(2.0, NormBall(DIMENSION, 2.0, CLIP_NORM)),
+        "random-rows": RandomRows(2.0, 3, NormBall(DIMENSION, 2.0, CLIP_NORM)),
+        "point": vector_cldp_mechanism(2.0, NormBall(DIMENSION, 2.0, CLIP_NORM), draws=3),
+        "rejecting": VectorTableMechanism(
+            generalised_randomised_response(3.0, 5), NormBall(DIMENSION, 2.0, CLIP_NORM), dithering="rejection"
+        ),
         "simplex": RotatingSimplexMechanism(2.0, 2, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         "random-item": FrequencyRandomisedResponse(1.0, ITEMS),
         "unary": UnaryEncoding(1.0, ITEMS),

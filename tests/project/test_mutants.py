@@ -116,7 +116,7 @@ def test_faults_of_a_module_are_noticed_by_its_tests_and_kept(tmp_path: Path) ->
 
 def test_every_accepted_survivor_is_a_mutant_and_has_its_reason() -> None:
     modules = mutated_modules()
-    assert {"design/contracts/joint_privacy.py", "solvers/divergences/skellam_divergence.py"} <= set(modules)
+    assert {"design/federated/joint_privacy.py", "solvers/divergences/skellam_divergence.py"} <= set(modules)
     made = {mutant.name for module in modules for mutant in mutants_of(module, (ROOT / module).read_text(encoding="utf-8"))}
     reasons = accepted()
     assert sorted(set(reasons) - made) == []

@@ -50,6 +50,7 @@ WRITES = {
         *(f"tables/epsilon_{epsilon}_bits_1_2.json" for epsilon in (1, 2)),
         *(f"tables/index.{kind}" for kind in ("html", "parquet")),
     ],
+    "quietbits explore": ["explorer.html"],
     "quietbits verify": [],
     "quietbits deploy": [f"deployed/{name}" for name in ("README.md", "c/mvu_HASH.h", "deployment.json", "table.json", "vectors.json")],
     "quietbits encode": ["messages.qbm"],
@@ -67,6 +68,8 @@ WRITES = {
     "quietbits audit": [],
     "quietbits reproduce": [
         *(f"reproduced/binomial-slack.{kind}" for kind in ("csv", "md", "pdf", "png", "svg")),
+        "reproduced/index.html",
+        "reproduced/results/binomial-slack/figure.json",
         "reproduced/results/binomial-slack/results.parquet",
     ],
 }

@@ -18,7 +18,7 @@ from quietbits.cli.main import app
 DOCS = Path(quietbits.__file__).parent / "docs"
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
+from generators import command_pages, explorer_page, markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
 
 NUMBERS = {
     "task": "three clients",
@@ -109,6 +109,11 @@ def test_every_public_name_is_in_a_group(tmp_path: Path) -> None:
 
 def test_special_characters_are_escaped_outside_of_code() -> None:
     assert markup.text("a * b of `x | y` and |z|") == "a \\* b of ``x | y`` and \\|z\\|"
+
+
+def test_the_page_on_explorers_shows_the_live_explorer() -> None:
+    page = (DOCS / "how-to" / "explore-tables.md").read_text(encoding="utf-8")
+    assert page.count(f'"../{explorer_page.PAGE}"') == 2
 
 
 def test_pages_that_are_gone_are_removed(tmp_path: Path) -> None:

@@ -23,15 +23,18 @@ def kashin_symbol(
     clip_norm: Number,
     scale: Number,
     level: Number,
+    limit: Number,
     box: Number,
     message_bits: Count,
     symbols: Word,
     replacement: Word,
+    rows: Words,
     signs: Words,
 ) -> None:
     """Round the coefficients at public coordinates to signs, and replace the symbol of all signs with probability replacement / 2**64.
 
     A coefficient within the level is up with a probability linear in it. A vector without coefficients within the level is scaled down.
+    Shortest coefficients up to the limit, which is the level up to rounding, need no step.
     """
     norm = norm_of(vector, dimension, 2)
     shrinkage = clip_norm / norm if norm > clip_norm else 1.0
@@ -39,14 +42,21 @@ def kashin_symbol(
     for place in range(dimension):
         clipped[place] = vector[place] * shrinkage
     coefficients = new_cells(size)
-    analyse(clipped, coefficients, dimension, length, bases, scale, signs)
-    largest = largest_size(coefficients, size)
+    analyse(clipped, coefficients, dimension, length, bases, scale, rows, signs)
+    shortest = largest_size(coefficients, size)
+    largest = shortest
     moves = new_cells(size)
     steps = 0
-    while largest > level and steps < MOST_STEPS:
-        approach(coefficients, moves, clipped, dimension, length, bases, size, scale, box, signs)
+    while largest > level and shortest > limit and steps < MOST_STEPS:
+        approach(coefficients, moves, clipped, dimension, length, bases, size, scale, box, rows, signs)
         largest = largest_size(coefficients, size)
         steps = steps + 1
+    if largest > shortest:
+        # The vector has no coefficients within the level, so its shortest coefficients are scaled down.
+        for place in range(dimension):
+            clipped[place] = vector[place] * shrinkage
+        analyse(clipped, coefficients, dimension, length, bases, scale, rows, signs)
+        largest = shortest
     reduction = level / largest if largest > level else 1.0
     symbol = Word(0)
     for bit in range(message_bits):
@@ -59,15 +69,24 @@ def kashin_symbol(
     fields[0] = anything if replaces else symbol
 
 
-def analyse(vector: Numbers, coefficients: Cells, dimension: Count, length: Count, bases: Count, scale: Number, signs: Words) -> None:
-    """Write the inner products of a vector with the frame's columns: the transform of its signed coordinates in each basis."""
+def analyse(
+    vector: Numbers, coefficients: Cells, dimension: Count, length: Count, bases: Count, scale: Number, rows: Words, signs: Words
+) -> None:
+    """Write the inner products of a vector with the frame's columns.
+
+    In each basis they are the transform of the signed coordinates, at the rows of the frame.
+    """
     for basis in range(bases):
         start = basis * length
+        coordinate = 0
         for place in range(length):
-            coefficients[start + place] = 0.0
-        for place in range(dimension):
-            entry = vector[place] * scale
-            coefficients[start + place] = -entry if sign_of(signs, basis * dimension + place) == 1 else entry
+            entry = 0.0
+            if bit_of(rows, place) == 1:
+                entry = vector[coordinate] * scale
+                if bit_of(signs, basis * dimension + coordinate) == 1:
+                    entry = -entry
+                coordinate = coordinate + 1
+            coefficients[start + place] = entry
         transform(coefficients, start, length)
 
 
@@ -81,6 +100,7 @@ def approach(
     size: Count,
     scale: Number,
     box: Number,
+    rows: Words,
     signs: Words,
 ) -> None:
     """Move coefficients toward the box, along the plane of the coefficients of the same vector."""
@@ -93,11 +113,17 @@ def approach(
     for place in range(dimension):
         room[place] = 0.0
     for basis in range(bases):
-        transform(moves, basis * length, length)
-        for place in range(dimension):
-            entry = moves[basis * length + place] * scale
-            room[place] = room[place] - entry if sign_of(signs, basis * dimension + place) == 1 else room[place] + entry
-    analyse(room, moves, dimension, length, bases, scale, signs)
+        start = basis * length
+        transform(moves, start, length)
+        coordinate = 0
+        for place in range(length):
+            if bit_of(rows, place) == 1:
+                entry = moves[start + place] * scale
+                if bit_of(signs, basis * dimension + coordinate) == 1:
+                    entry = -entry
+                room[coordinate] = room[coordinate] + entry
+                coordinate = coordinate + 1
+    analyse(room, moves, dimension, length, bases, scale, rows, signs)
     projected = 0.0
     for place in range(size):
         moves[place] = excess_of(coefficients[place], box) - moves[place]
@@ -122,6 +148,6 @@ def largest_size(numbers: Numbers, size: Count) -> Number:
     return largest
 
 
-def sign_of(signs: Words, place: Count) -> Word:
-    """Return the bit of a place, 1 for the sign -1."""
-    return signs[place // 64] >> (place % 64) & 1
+def bit_of(words: Words, place: Count) -> Word:
+    """Return a bit of many words, counted from the least significant of the first."""
+    return words[place // 64] >> (place % 64) & 1

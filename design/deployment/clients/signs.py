@@ -1,7 +1,8 @@
 """Deployed clients that send the sign of one number about their input (CLDP)."""
 
 from .draws import below, parity, uniform
-from .kinds import Count, Fields, Number, Numbers, Source, Word
+from .kinds import Count, Fields, Number, Numbers, Source, Word, Words, new_cells
+from .simplex import normal_number, write_direction
 from .tables import norm_of
 
 
@@ -45,6 +46,54 @@ def sign_of_transform(
         entry = entry - vector[other] if parity(place & Word(other)) == 1 else entry + vector[other]
     radius = length if length > clip_norm else clip_norm
     write_sign(place, entry / radius, words, fields, flip)
+
+
+def signs_of_point(
+    vector: Numbers,
+    words: Source,
+    fields: Fields,
+    *,
+    dimension: Count,
+    clip_norm: Number,
+    draws: Count,
+    root: Number,
+    flip: Word,
+    quantiles: Words,
+) -> None:
+    """Draw a random point on the side of the vector's direction, or opposite with probability flip / 2**64, and send some of its signs.
+
+    A sign's coordinate is drawn in proportion to its size, and the sign is wrong with a probability that makes its mean the point. A point
+    and its opposite are equally likely, and all sums change their sign alone: the flip is all that depends on the vector.
+    """
+    direction = new_cells(dimension)
+    write_direction(vector, direction, words, dimension, clip_norm)
+    point = new_cells(dimension)
+    word = Word(0)
+    product = 0.0
+    total = 0.0
+    for place in range(dimension):
+        half = Word(0)
+        if place % 2 == 0:
+            word = words.next()
+            half = word & 4294967295
+        else:
+            half = word >> 32
+        point[place] = normal_number(half, quantiles)
+        product = product + point[place] * direction[place]
+        total = total + (point[place] if point[place] > 0.0 else -point[place])
+    turns = (product < 0.0) != (words.next() < flip)
+    kept = 0.5 + total / (2.0 * norm_of(point, dimension, 2) * root)
+    for draw in range(draws):
+        wanted = uniform(words.next()) * total
+        lies = uniform(words.next()) >= kept
+        running = 0.0
+        chosen = 0
+        for place in range(dimension - 1):
+            running = running + (point[place] if point[place] > 0.0 else -point[place])
+            if running <= wanted:
+                chosen = place + 1
+        up = (point[chosen] > 0.0) != turns
+        fields[draw] = Word(chosen) * 2 + Word(up != lies)
 
 
 def write_sign(place: Word, number: Number, words: Source, fields: Fields, flip: Word) -> None:

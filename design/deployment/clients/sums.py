@@ -1,8 +1,7 @@
 """Deployed clients of secure sums: rotate, round under a bound on the norm, and add noise, modulo a power of two."""
 
-from .draws import uniform
-from .kinds import LARGEST_WORD, Cells, Count, Fields, Flag, Number, Numbers, Source, Word, Words, floor, new_cells
-from .tables import norm_of
+from .kinds import LARGEST_WORD, Cells, Count, Fields, Flag, Number, Numbers, Source, Word, Words, new_cells
+from .tables import norm_of, round_once
 
 
 def noisy_residues(
@@ -40,9 +39,9 @@ def noisy_residues(
     for place in range(padded):
         rotated[place] = rotated[place] / step
     wholes = new_cells(padded)
-    square = round_once(rotated, wholes, words, padded)
+    square = round_once(rotated, wholes, words, padded, 2)
     while square > largest:
-        square = round_once(rotated, wholes, words, padded)
+        square = round_once(rotated, wholes, words, padded, 2)
     for place in range(padded):
         noise = draw_noise(words, points, upper, lower)
         size = wholes[place] if wholes[place] > 0.0 else -wholes[place]
@@ -63,18 +62,6 @@ def transform(cells: Cells, start: Count, padded: Count) -> None:
             cells[first] = left + right
             cells[first + distance] = left - right
         distance = distance * 2
-
-
-def round_once(positions: Numbers, wholes: Cells, words: Source, padded: Count) -> Word:
-    """Round each position to a neighbour at random, without bias, and return the sum of squares."""
-    square = Word(0)
-    for place in range(padded):
-        below = floor(positions[place])
-        whole = below + 1.0 if uniform(words.next()) < positions[place] - below else below
-        wholes[place] = whole
-        size = Word(Count(whole if whole > 0.0 else -whole))
-        square = square + size * size
-    return square
 
 
 def draw_noise(words: Source, points: Count, upper: Words, lower: Words) -> Word:

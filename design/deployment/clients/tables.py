@@ -1,7 +1,7 @@
 """Deployed clients of lookup tables: a letter for a number, or for each coordinate of a vector."""
 
 from .draws import uniform
-from .kinds import Count, Fields, Number, Numbers, Source, Word, Words, floor, new_cells, new_fields, select, sqrt
+from .kinds import Cells, Count, Fields, Number, Numbers, Source, Word, Words, floor, new_cells, new_fields, select, sqrt
 
 
 def letter_of_number(
@@ -154,6 +154,53 @@ def letters_of_ball(
         moved = wholes[place] + (ups[place] if keeps else Word(0))
         row = radius - Count(moved) if vector[place] < 0.0 else radius + Count(moved)
         fields[place] = Word(letter_of_row(row, words.next() >> shift, letters, cumulative))
+
+
+def letters_of_ball_by_rejection(
+    vector: Numbers,
+    words: Source,
+    fields: Fields,
+    *,
+    dimension: Count,
+    order: Count,
+    clip_norm: Number,
+    scale: Number,
+    radius: Count,
+    largest: Word,
+    letters: Count,
+    shift: Count,
+    cumulative: Words,
+) -> None:
+    """Round each coordinate of a vector of the L1 or L2 ball by itself until the vector is in the ball, and draw a letter of each row.
+
+    The order is 1 or 2. Privacy rests on the whole numbers: their sum, or the sum of their squares, is at most `largest`. The number of
+    words depends on the vector.
+    """
+    length = norm_of(vector, dimension, order)
+    clipped = length if length > clip_norm else clip_norm
+    positions = new_cells(dimension)
+    for place in range(dimension):
+        positions[place] = vector[place] / clipped * scale
+    wholes = new_cells(dimension)
+    power = round_once(positions, wholes, words, dimension, order)
+    while power > largest:
+        power = round_once(positions, wholes, words, dimension, order)
+    for place in range(dimension):
+        size = Count(wholes[place] if wholes[place] > 0.0 else -wholes[place])
+        row = radius - size if wholes[place] < 0.0 else radius + size
+        fields[place] = Word(letter_of_row(row, words.next() >> shift, letters, cumulative))
+
+
+def round_once(positions: Numbers, wholes: Cells, words: Source, dimension: Count, order: Count) -> Word:
+    """Round each position to a neighbour at random, without bias, and return the sum of sizes or of squares."""
+    power = Word(0)
+    for place in range(dimension):
+        below = floor(positions[place])
+        whole = below + 1.0 if uniform(words.next()) < positions[place] - below else below
+        wholes[place] = whole
+        size = Word(Count(whole if whole > 0.0 else -whole))
+        power = power + (size if order == 1 else size * size)
+    return power
 
 
 def norm_of(vector: Numbers, dimension: Count, order: Count) -> Number:

@@ -21,6 +21,8 @@ def c_client(description: "ClientDescription") -> dict[str, str]:
     prefix = description.identifier
     functions, constants = description.functions_in_constant_time()
     printer = CPrinter(functions, constants, prefix)
+    if description.workspace:
+        printer.use_workspace(program.client.__name__)
     text = printer.functions()
     rendered = template("client.h.jinja").render(
         **description.facts(),

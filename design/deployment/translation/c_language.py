@@ -69,7 +69,7 @@ class CPrinter(Printer):
             f"{kind}{'' if kind.endswith('*') else ' '}{name}"
             for name, of in function.parameters.items()
             for kind in [PARAMETERS[of].format(prefix=self.prefix)]
-        ]
+        ] + ["double *workspace"] * self.takes_workspace(function)
         head = f"static inline {TYPES[function.result]} {self.function_name(function.name)}("
         line = f"{head}{', '.join(parameters)})"
         if len(line) > WIDTH:
@@ -80,6 +80,8 @@ class CPrinter(Printer):
         """Return a declaration; new sequences are arrays."""
         if kind in ("Fields", "Cells"):
             assert isinstance(value, ast.Call)  # noqa: S101 - only new_fields and new_cells make sequences
+            if name in self.offsets:
+                return f"double *{name} = {self.prefix}_zeros(workspace + {self.offsets[name]}u, {self.text(value.args[0])});"
             return f"{'uint64_t' if kind == 'Fields' else 'double'} {name}[{self.text(value.args[0])}] = {{0}};"
         return f"{TYPES[kind]} {name} = {self.text(value)};"
 

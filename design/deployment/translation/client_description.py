@@ -7,7 +7,11 @@ import numpy as np
 
 from ..client_program import ClientProgram
 from .printer import Constant
-from .typed_program import Function, typed_program
+from .secret_flow import leaks_of
+from .typed_program import Function, TranslationError, cell_lengths, typed_program
+
+# Largest number of floating-point numbers that a client keeps on the stack: 64 KB, as threads of small systems have little more.
+MOST_STACK_CELLS = 2**13
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +60,20 @@ class ClientDescription:
         """Name of a package of the client."""
         return f"{self.identifier.replace('_', '-')}-client"
 
+    @property
+    def workspace(self) -> int:
+        """Number of floating-point numbers that a caller provides in languages without a heap; 0 if the stack holds them."""
+        cells = sum(cell_lengths(typed_program(self.program.client)[-1], self.program.constants).values())
+        return cells if cells > MOST_STACK_CELLS else 0
+
     def functions_in_constant_time(self) -> tuple[list[Function], dict[str, Constant]]:
         """Return the functions and constants of the client together with those of its variant without branches, if there is one."""
         functions, constants = typed_program(self.program.client), dict(self.program.constants)
         if self.program.constant_time is not None:
             names = {function.name for function in functions}
             further = typed_program(self.program.constant_time.client)
+            if leaks := leaks_of(further):
+                raise TranslationError(f"{further[-1].name} must take the same steps for all inputs and words, got {leaks[0]}")
             functions += [function for function in further if function.name not in names]
             constants |= self.program.constant_time.constants
         return functions, constants
@@ -84,6 +96,7 @@ class ClientDescription:
             "field_bits": program.field_bits,
             "message_bytes": program.message_bytes,
             "public": program.public_words > 0,
+            "workspace": self.workspace,
             "package": self.package,
             "input_name": input_name,
             "input_words": input_words,

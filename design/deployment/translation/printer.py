@@ -4,8 +4,9 @@ import ast
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
-from .typed_program import Function
+from .typed_program import Function, cell_lengths
 
 Constant = int | float | tuple[int, ...] | tuple[float, ...]
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -40,6 +41,8 @@ class Printer(ABC):
         self.program, self.constants = program, constants
         self.constant_types = {name: kind for function in program for name, kind in function.constants.items()}
         self.function = program[-1]
+        # Offset in a workspace of each sequence that the client does not keep on the stack.
+        self.offsets: dict[str, int] = {}
         self.scopes: list[set[str]] = []
 
     @property
@@ -134,6 +137,16 @@ class Printer(ABC):
     def test(self, node: ast.expr) -> str:
         """Return the condition of an if or a loop."""
         return f"({self.text(node)})"
+
+    def use_workspace(self, client: str) -> None:
+        """Place the sequences of a client in a workspace, which its caller provides."""
+        (function,) = (function for function in self.program if function.name == client)
+        lengths = cell_lengths(function, self.constants)
+        self.offsets = dict(zip(lengths, [0, *accumulate(lengths.values())], strict=False))
+
+    def takes_workspace(self, function: Function) -> bool:
+        """Return whether a function takes a workspace: a client alone, which has constants, makes sequences."""
+        return bool(self.offsets) and bool(function.constants)
 
     # Printing of the tree, the same for all languages.
 

@@ -16,6 +16,8 @@ def rust_client(description: "ClientDescription") -> dict[str, str]:
     """Return the files of the client in Rust, by path: a crate without dependencies."""
     program = description.program
     printer = RustPrinter(*description.functions_in_constant_time())
+    if description.workspace:
+        printer.use_workspace(program.client.__name__)
     text = printer.functions()
     facts = {
         **description.facts(),

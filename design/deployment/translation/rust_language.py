@@ -53,7 +53,7 @@ class RustPrinter(Printer):
         parameters = [
             f"{'mut ' if name in function.rebound else ''}{self.name(name)}: {PARAMETERS[kind]}"
             for name, kind in function.parameters.items()
-        ]
+        ] + ["mut workspace: &mut [f64]"] * self.takes_workspace(function)
         head = f"{'pub(crate) ' if function.constants else ''}fn {self.function_name(function.name)}("
         result = f" -> {TYPES[function.result]}" if function.result != "None" else ""
         line = f"{head}{', '.join(parameters)}){result} {{"
@@ -65,6 +65,8 @@ class RustPrinter(Printer):
         """Return a let statement; new sequences are arrays."""
         if kind in ("Fields", "Cells"):
             assert isinstance(value, ast.Call)  # noqa: S101 - only new_fields and new_cells make sequences
+            if name in self.offsets:
+                return f"let {self.name(name)} = zeros(&mut workspace, {self.text(value.args[0])});"
             element = "0_u64" if kind == "Fields" else "0.0_f64"
             return f"let mut {self.name(name)} = [{element}; {self.text(value.args[0])}];"
         return f"let {'mut ' if name in self.function.rebound else ''}{self.name(name)}: {TYPES[kind]} = {self.text(value)};"
@@ -86,7 +88,8 @@ class RustPrinter(Printer):
     def argument(self, node: ast.expr, kind: str) -> str:
         """Return an argument; arrays are borrowed, and parameters are borrowed already."""
         text = self.text(node)
-        if kind not in ("Words", "Fields", "Numbers", "Cells") or (isinstance(node, ast.Name) and node.id in self.function.parameters):
+        borrowed = {*self.function.parameters, *(self.offsets if self.takes_workspace(self.function) else ())}
+        if kind not in ("Words", "Fields", "Numbers", "Cells") or (isinstance(node, ast.Name) and node.id in borrowed):
             return text
         return f"&mut {text}" if kind in ("Fields", "Cells") else f"&{text}"
 

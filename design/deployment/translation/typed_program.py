@@ -67,6 +67,18 @@ class Function:
     module_constants: Mapping[str, int | float] = field(default_factory=dict)
 
 
+def cell_lengths(function: Function, constants: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of floating-point numbers of each sequence that a client makes, by name."""
+    lengths = {}
+    for node in (part for statement in function.body for part in ast.walk(statement)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="new_cells"), args=[ast.Name(id=length)])):
+                lengths[name] = int(constants[length])
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="new_cells"), args=[ast.Constant(value=length)])):
+                lengths[name] = int(str(length))
+    return lengths
+
+
 class TranslationError(TypeError):
     """A client uses Python that has no translation."""
 

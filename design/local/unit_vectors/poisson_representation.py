@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ....arguments import MOST_CLIENTS, check_integer, check_real
 from ....arrays import FloatArray
 from ...contracts.accounts import pure_privacy
+from ...contracts.error import VarianceParts
 from ...contracts.mechanism import EPSILON_LOW, VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
@@ -27,7 +28,7 @@ from ...noise.random_words import WordsLike, WordSource, word_source
 from ...noise.redraws import MOST_REDRAWS, Redraws
 from ...relative_entropy.shared_randomness import SharedNormals
 from .privunit import BestCap
-from .random_direction import random_directions
+from .random_direction import direction_variance, random_directions
 
 # Smallest means at which Poisson numbers come from transformed rejection, and from rounded normal numbers, which are closer than 1e-4.
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
@@ -148,6 +149,10 @@ class PoissonRepresentationMechanism(VectorMechanism):
         The variance is exact, over seeds and numbers.
         """
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
+        return VarianceParts.split(self.variance(vectors), rounding=direction_variance(self.ball, vectors))
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a point's number for each client, shape (clients, 2).

@@ -23,12 +23,13 @@ from ....solvers.limits.prior_risk import ROUNDING
 from ....solvers.limits.private_posterior import posterior_odds
 from ....solvers.numerics.rounding import SLACK
 from ...contracts.accounts import composed_loss, loss_account, pure_account, renyi_account, repeated_losses
+from ...contracts.error import VarianceParts
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
-from .random_direction import random_directions
+from .random_direction import direction_variance, random_directions
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -282,6 +283,10 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         """Return the exact variance ``variance_bound - ||x||**2`` for each vector."""
         inside = np.square(self.ball.clip_norm) - np.square(self.ball.clip(vectors)).sum(axis=1)
         return np.asarray(self.ball.clip_norm**2 * self.cap.excess + np.maximum(inside, 0.0))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
+        return VarianceParts.split(self.variance(vectors), rounding=direction_variance(self.ball, vectors))
 
     @property
     def _message_unit(self) -> float:

@@ -10,13 +10,14 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ....arrays import FloatArray
+from ...contracts.error import VarianceParts
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
 from .privunit import CapPrivacy
-from .random_direction import random_directions
+from .random_direction import direction_variance, random_directions
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -120,6 +121,10 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact variance ``variance_bound - ||x||**2`` for each vector."""
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to the sphere, ``clip_norm**2 - ||x||**2``, and noise."""
+        return VarianceParts.split(self.variance(vectors), rounding=direction_variance(self.ball, vectors))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return the exact Rényi divergence of two opposite vectors, in nats, per order above 1."""

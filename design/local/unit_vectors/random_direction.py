@@ -35,6 +35,20 @@ def random_directions(ball: NormBall, vectors: ArrayLike, random_words: WordsLik
     return np.asarray(scaled * (signs / np.where(short, 1.0, norms))[:, None])
 
 
+def direction_variance(ball: NormBall, vectors: ArrayLike) -> FloatArray:
+    """Return the variance of `random_directions` times the clip norm, ``clip_norm**2 - ||x||**2`` for each vector.
+
+    The value is 0.0 for vectors of the sphere, up to rounding errors.
+
+    Examples
+    --------
+    >>> direction_variance(NormBall(dimension=2, norm=2.0), [[0.6, 0.8], [0.0, 0.5]]).tolist()
+    [0.0, 0.75]
+    """
+    variance = ball.clip_norm**2 - np.square(ball.clip(vectors)).sum(axis=1)
+    return np.where(variance > UNIT_LENGTH * ball.clip_norm**2, variance, 0.0)
+
+
 def checked_direction(ball: NormBall, direction: ArrayLike) -> FloatArray:
     """Return a unit vector of the ball's dimension as a row, shape (1, dimension).
 

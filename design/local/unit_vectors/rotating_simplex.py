@@ -25,6 +25,7 @@ from ....solvers.numerics.projected_norm import mean_norm
 from ....solvers.numerics.rounding import SHORT_SLACK
 from ....solvers.numerics.walsh_hadamard import hadamard_entries
 from ...contracts.accounts import pure_privacy
+from ...contracts.error import VarianceParts
 from ...contracts.mechanism import VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
@@ -32,7 +33,7 @@ from ...deployment.client_program import ClientProgram, probability_word
 from ...deployment.clients.simplex import corner_number
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
-from .random_direction import checked_direction, random_directions
+from .random_direction import checked_direction, direction_variance, random_directions
 from .shared_frames import client_chunks, frame_coordinates, frame_sum, frame_words, lifted_vectors
 from .shared_normals import normal_quantiles
 
@@ -135,6 +136,17 @@ class RotatingSimplexMechanism(VectorMechanism):
         The variance is exact, over seeds and numbers.
         """
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
+        """Return the variance by rounding to the sphere, the choice of a simplex, and noise.
+
+        With C corners, of which the k closest are likelier by a difference c, the expectation of a message for a given simplex is c times
+        the decoded sum of the closest corners. The squared norm of the sum of k unit vectors of a simplex is ``k (C - k) / (C - 1)``.
+        """
+        contrast = letter_contrast(self.epsilon, self.corners, self.closest)
+        expected = self.variance_bound * contrast**2 * self.closest * (self.corners - self.closest) / (self.corners - 1)
+        rounding = direction_variance(self.ball, vectors)
+        return VarianceParts.split(self.variance(vectors), compression=expected - self.ball.clip_norm**2, rounding=rounding)
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and a corner's number for each client, shape (clients, 2)."""

@@ -1,5 +1,6 @@
 """Federated averaging by DP-REC: accuracy against bytes in both directions."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,11 +9,13 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
+from ...drawing.directed_rounding import rounded_up
 from ...drawing.style import add_caption
-from ..grids import accuracy_panels, add_legend, best_of, grid_tasks, logarithmic
+from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_reported, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DDG,
+    DP_REC,
     METHODS,
     PAPER,
     Ground,
@@ -20,6 +23,8 @@ from .settings import (
     femnist_ground,
     guarantees_in_words,
     readable_columns,
+    reported_accuracy,
+    reported_source,
     setting_in_words,
     stated_epsilon,
 )
@@ -65,22 +70,37 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
             own, mark = method.of(frame).sort_values("round"), method.mark
             if own.empty:
                 continue
-            axes.plot(own[column], 100 * own["accuracy"], color=mark.colour, linestyle=mark.line, marker=mark.marker, label=method.label)
+            draw_accuracies(axes, own, column, method.look, f"{method.label}{both_accounts(own)}")
+            reported = reported_accuracy(method, EPSILON, own["data"].iloc[0])
+            if reported is not None:
+                draw_reported(axes, own[column].iloc[[-1]], [reported], mark)
         axes.set(xlabel=label)
-        logarithmic(axes)
-    add_legend(figure, grid[0], 3)
-    total = PAPER.value("total_gib")
+        axes.set_xscale("log")
+    add_legend(figure, grid[0], frame, 2, [reported_source(PAPER.data)])
     add_caption(
         figure,
         f"{setting_in_words(frame)}; ε = {EPSILON:g} at the end, {guarantees_in_words(frame)}. Down: the model, or what a DP-REC client "
-        f"has missed. Paper, FEMNIST, both: {total['dp-rec']:g} GiB, and {total['uncompressed-1500']:g} of DP-FedAvg's 1500 rounds.",
+        "has missed.",
     )
     return figure
 
 
+def both_accounts(runs: pd.DataFrame) -> str:
+    """Return DP-REC's epsilon after the last round by the account that was not calibrated, in words; nothing for other methods.
+
+    The published account is for add-or-remove-one adjacency, the proven one for replace-one adjacency.
+    """
+    last = runs.iloc[-1]
+    if last["mechanism"] != DP_REC:
+        return ""
+    name, column = ("proven", "epsilon_any_clients") if last["account"] == "published" else ("published", "epsilon_published")
+    epsilon = float(last[column])
+    return f" ({name}: {'infinite' if math.isinf(epsilon) else rounded_up(epsilon, 3)})"
+
+
 def round_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
-    """Return trainings of every method on the digits; quick runs have one repetition."""
-    return _tasks(seed, digits_ground(quick=quick), 1 if quick else 3)
+    """Return trainings of every method on the digits; quick runs have two repetitions."""
+    return _tasks(seed, digits_ground(quick=quick), 2 if quick else 3)
 
 
 def paper_round_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

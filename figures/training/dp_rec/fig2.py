@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import TRUSTED_LOOK, accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
+from ..grids import accuracy_panels, add_legend, draw_accuracies, draw_level, draw_no_privacy, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
@@ -32,18 +32,17 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against bits, a line for each account."""
     figure, (axes,) = accuracy_panels(1, 4.0)
     for method in (PUBLISHED, PROVEN):
-        draw_accuracies(axes, method.of(frame), "group_bits", method.mark, method.label)
-    axes.axhline(100 * DP_FEDAVG.of(frame)["accuracy"].max(), **TRUSTED_LOOK, label="no compression: DP-FedAvg")
-    for accuracy in PAPERS_NOISE.of(frame)["accuracy"]:
-        axes.axhline(100 * accuracy, **{**TRUSTED_LOOK, "color": PAPERS_NOISE.mark.colour}, label=PAPERS_NOISE.label)
+        draw_accuracies(axes, method.of(frame), "group_bits", method.look, method.label)
+    draw_level(axes, DP_FEDAVG.of(frame), DP_FEDAVG.mark, "no compression: DP-FedAvg")
+    if len(own := PAPERS_NOISE.of(frame)):
+        draw_level(axes, own, PAPERS_NOISE.mark, PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
     axes.set(xlabel="bits of a group's index", xticks=sorted(frame["group_bits"].dropna().unique()), title=f"ε = {EPSILON:g}")
     axes.xaxis.set_major_formatter("{x:g}")
-    add_legend(figure, axes, 4)
+    add_legend(figure, axes, frame)
     add_caption(
         figure,
-        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. The "
-        f"paper has this figure for FEMNIST, with {PAPER.value('fedavg_rounds')} rounds, in a picture without numbers.",
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. The paper prints no numbers.",
     )
     return figure
 

@@ -1,5 +1,6 @@
 """Federated averaging by DP-REC: accuracy against epsilon."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
+from ..grids import accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, draw_reported, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
@@ -21,6 +22,7 @@ from .settings import (
     digits_ground,
     femnist_ground,
     guarantees_in_words,
+    reported_source,
     setting_in_words,
 )
 
@@ -31,28 +33,25 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against epsilon, a line for each method."""
     figure, (axes,) = accuracy_panels(1, 4.0)
     for method in (DP_FEDAVG, PUBLISHED, PROVEN):
-        draw_accuracies(axes, method.of(frame), "stated_epsilon", method.mark, method.label)
+        draw_accuracies(axes, method.of(frame), "stated_epsilon", method.look, method.label)
     if len(own := PAPERS_NOISE.of(frame)):
-        draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.mark, PAPERS_NOISE.label)
+        draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.look, PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
+    for method in (DP_FEDAVG, PROVEN):
+        for result in PAPER.reported:
+            draw_reported(axes, [result.epsilon or math.nan], [result.accuracy[method.reported]], method.mark)
     ticks = sorted(frame["stated_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of all rounds")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    add_legend(figure, axes, 4)
-    stated = ", ".join(
-        f"ε = {result.epsilon:g}: {result.accuracy['dp-rec']:g} and {result.accuracy['dp-fedavg']:g}" for result in PAPER.reported
-    )
-    add_caption(
-        figure,
-        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, FEMNIST, DP-REC and DP-FedAvg: {stated} %.",
-    )
+    add_legend(figure, axes, frame, 3, [reported_source(PAPER.data)])
+    add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}.")
     return figure
 
 
 def budget_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each method and budget."""
-    return _tasks(seed, digits_ground(quick=quick), QUICK_EPSILONS if quick else FULL_EPSILONS, 1 if quick else 3)
+    return _tasks(seed, digits_ground(quick=quick), QUICK_EPSILONS if quick else FULL_EPSILONS, 2 if quick else 3)
 
 
 def paper_budget_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -4,19 +4,20 @@ The settings are on the digits and on the paper's data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from ....analysis.datasets.found_data import FoundData, found_data
 from ....analysis.training.summary import summarise_training
 from ...drawing.directed_rounding import rounded_up
-from ...drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ...drawing.marks import DASHED, DOTTED, GREY, SOLID, TRUSTED_SERVER, Mark, mechanism_mark
 from ...training_settings import ReportedResult, TrainingSettings, settings_by_data, training_settings
-from ..grids import best_of, data_title
+from ..grids import best_of, data_title, reported_handle
 from ..price_settings import QUICK_ROUNDS_ON_DATA, digits_dimension
 
 PAPER = training_settings("dp-rec", "femnist")
@@ -89,6 +90,11 @@ class Method:
     label: str
     mark: Mark
 
+    @property
+    def look(self) -> Mapping[str, Any]:
+        """Keywords of matplotlib's lines; an account that is published but not proven has hollow marks."""
+        return self.mark.published if ("account", "published") in self.columns else self.mark.look
+
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of the method."""
         own = frame["mechanism"] == self.name
@@ -99,31 +105,45 @@ class Method:
         return frame[own]
 
 
-NO_PRIVACY = Method("none", (), "fedavg", "no privacy, floats", BLACK)
-EIGHT_BITS = Method("quantised", (), "quantised", "no privacy, 8 bits", ORANGE)
-DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None), ("bits", None)), "dp-fedavg", "DP-FedAvg", BLUE)
-PAPERS_NOISE = Method("dp-fedavg", (("target_epsilon", None), ("bits", None)), "dp-fedavg", "DP-FedAvg, the paper's noise", GREY)
+# A mechanism has the mark of the registry; its variants have the same colour.
+_SUM, _CODE = mechanism_mark(DDG), mechanism_mark("dp-rec")
+NO_PRIVACY = Method("none", (), "fedavg", "no privacy, floats", GREY)
+EIGHT_BITS = Method("quantised", (), "quantised", "no privacy, 8 bits", replace(GREY, marker="d", line=DOTTED))
+DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None), ("bits", None)), "dp-fedavg", "DP-FedAvg", TRUSTED_SERVER)
+PAPERS_NOISE = Method(
+    "dp-fedavg",
+    (("target_epsilon", None), ("bits", None)),
+    "dp-fedavg",
+    "DP-FedAvg, the paper's noise",
+    replace(TRUSTED_SERVER, marker="v", line=DOTTED),
+)
 # On the paper's data both methods have the paper's noise. The paper does not state the reach of its levels, so runs try both reaches.
 LEVELS = (
-    Method("dp-fedavg", (("bits", 8), ("reach", None)), "dp-fedavg-8-bits", "DP-FedAvg, 8 bits", Mark(BLACK.colour, "p", (0, (3, 2)))),
+    Method(
+        "dp-fedavg",
+        (("bits", 8), ("reach", None)),
+        "dp-fedavg-8-bits",
+        "DP-FedAvg, 8 bits",
+        replace(TRUSTED_SERVER, marker="p", line=DASHED),
+    ),
     Method(
         "dp-fedavg",
         (("bits", 8), ("reach", "clip-norm")),
         "dp-fedavg-8-bits",
         "DP-FedAvg, 8 bits to the clip norm",
-        Mark(BLUE.colour, "h", (0, (3, 2))),
+        replace(TRUSTED_SERVER, marker="h", line=SOLID),
     ),
 )
-PROVEN = Method(DP_REC, (("account", "any-clients"),), "dp-rec", "DP-REC, ε proven", VERMILION)
-PUBLISHED = Method(DP_REC, (("account", "published"),), "dp-rec", "DP-REC, ε as published", SKY)
+PROVEN = Method(DP_REC, (("account", "any-clients"),), "dp-rec", "DP-REC, ε proven", _CODE)
+PUBLISHED = Method(DP_REC, (("account", "published"),), "dp-rec", "DP-REC, ε as published", _CODE)
 METHODS = (
     NO_PRIVACY,
     EIGHT_BITS,
     DP_FEDAVG,
     PAPERS_NOISE,
     *LEVELS,
-    Method(DDG, (("bits", 16),), "ddg16", "discrete Gaussian, 16 bits", GREEN),
-    Method(DDG, (("bits", 12),), "ddg12", "discrete Gaussian, 12 bits", PURPLE),
+    Method(DDG, (("bits", 16),), "ddg16", "discrete Gaussian, 16 bits", _SUM),
+    Method(DDG, (("bits", 12),), "ddg12", "discrete Gaussian, 12 bits", replace(_SUM, marker="v", line=DOTTED)),
     PROVEN,
     PUBLISHED,
 )
@@ -295,12 +315,15 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     dealt = f"a client for each {_CLIENTS.get(first['data'], 'user')}" if first["split"] == "writer" else "Dirichlet(1)"
     rounds = " or ".join(f"{number:,}" for number in sorted(frame["rounds"].unique()))
-    most = frame["repetitions"].max()
-    seeds = f", {most} seeds with standard errors" if most > 1 else ""
     return (
         f"{first['model']} on {data_title(first['data'])}, {first['clients']:,} clients, {dealt}, {first['clients_per_round']} "
-        f"secretly drawn in each of {rounds} rounds{seeds}"
+        f"secretly drawn in each of {rounds} rounds"
     )
+
+
+def reported_source(data: str) -> Line2D:
+    """Return the legend's entry of the paper's accuracies beside those on a data set."""
+    return reported_handle(f"the paper, {data_title(compared_with(data).data)}")
 
 
 def guarantees_in_words(frame: pd.DataFrame) -> str:

@@ -8,14 +8,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from ....analysis.datasets.found_data import found_data
 from ....analysis.training.task import TrainingTask
 from ....errors import InfeasibleError
-from ...drawing.style import add_caption, extend_caption
+from ...drawing.style import add_caption
 from ...findings import Finding
-from ..grids import add_legend, by_data, data_title, grid_tasks, logarithmic, panel_rows, panel_title
+from ..grids import (
+    accuracy_errors,
+    add_legend,
+    by_data,
+    draw_reported,
+    grid_tasks,
+    panel_rows,
+    panel_title,
+    reported_handle,
+)
 from ..training_figure import training_figure
 from .settings import (
     CALIBRATED,
@@ -32,13 +40,12 @@ from .settings import (
     paper_ground,
     readable_columns,
     reported_accuracy,
+    reported_source,
     setting_in_words,
 )
 
 EPSILONS = (3.0, 6.0)
-# Largest number of labelled powers of ten under one of three panels.
-MOST_TICKS = 4
-BYTES_IN_WORDS = "Megabytes of all clients and rounds: up, and where a line ends up and down"
+BYTES_IN_WORDS = "Marks: megabytes up; their lines end at those both ways"
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -86,15 +93,11 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
             axes.set(xlabel="megabytes", title=panel_title(grid, data, f"ε = {epsilon:g}"))
     # Not all methods run on all data, so the legend begins with the panel of the most methods.
     every = [axes for row in grid.values() for axes in row]
-    add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
-    if len(sets) == 1:
-        (data,) = sets
-        setting = f"{setting_in_words(drawn)}; {guarantees_in_words(drawn)}"
-        add_caption(figure, f"{setting}. {BYTES_IN_WORDS}. Paper, {_reported(data, named=True)}.")
-        return figure
-    add_caption(figure, f"{BYTES_IN_WORDS}; one local epoch; {guarantees_in_words(drawn)}.")
-    for data, own in sets.items():
-        extend_caption(figure, f"{setting_in_words(own)}. Paper, {_reported(data, named=False)}.")
+    source = reported_source(next(iter(sets))) if len(sets) == 1 else reported_handle("the paper, on the same data")
+    add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), drawn, 3, [source])
+    # The table has the settings of several data sets.
+    setting = setting_in_words(drawn) if len(sets) == 1 else "One local epoch a round"
+    add_caption(figure, f"{setting}; {guarantees_in_words(drawn)}. {BYTES_IN_WORDS}.")
     return figure
 
 
@@ -107,37 +110,23 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
         axes.errorbar(
             own["megabytes_up"],
             100 * own["accuracy"],
-            yerr=100 * own["standard_error"].fillna(0.0),
-            color=method.mark.colour,
-            marker=method.mark.marker,
+            yerr=100 * accuracy_errors(own),
+            **{**method.look, "linestyle": ""},
             markersize=7,
-            linestyle="",
+            capsize=2,
             label=method.label,
         )
+        draw_reported(axes, own["megabytes_up"], own["paper_percent"], method.mark)
         for up, both, accuracy in own[["megabytes_up", "megabytes", "accuracy"]].to_numpy(dtype=float).tolist():
             look: dict[str, Any] = {"color": method.mark.colour, "marker": "|", "markevery": [1], "markersize": 7}
             axes.plot([up, both], [100 * accuracy] * 2, linewidth=0.8, alpha=0.8, **look)
-    logarithmic(axes)
-    axes.xaxis.set_major_locator(LogLocator(numticks=MOST_TICKS))
-
-
-def _reported(data: str, *, named: bool) -> str:
-    """Return the paper's accuracies in words, on FEMNIST only for the last budget."""
-    paper = compared_with(data)
-    stated = [
-        f"ε = {result.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in result.accuracy.items())
-        for result in (paper.reported[-1:] if paper is PAPER else paper.reported)
-    ]
-    text = f"{data_title(paper.data)}, " * named + "; ".join(stated)
-    if "no_privacy_accuracy" not in paper.values:
-        return f"{text} %"
-    return f"{text}; not private: {paper.value('no_privacy_accuracy')['fedavg']:g} ({paper.value('rounds')} rounds) %"
+    axes.set_xscale("log")
 
 
 def table_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each method, budget and step of the server."""
     # A quick run has only one budget, because accounts of secretly sampled sums take long.
-    return _tasks(seed, digits_ground(quick=quick), list(EPSILONS[-1:] if quick else EPSILONS), 1 if quick else 3)
+    return _tasks(seed, digits_ground(quick=quick), list(EPSILONS[-1:] if quick else EPSILONS), 2 if quick else 3)
 
 
 def paper_table_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

@@ -4,6 +4,7 @@ The comparison has floats, a group for each tensor, and groups of 64 coordinates
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,19 +12,19 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
-from ...drawing.marks import BLACK, BLUE, VERMILION
+from ...drawing.marks import GREY, mechanism_mark
 from ...drawing.style import add_caption
-from ..grids import accuracy_panels, add_legend, best_of, grid_tasks, logarithmic
+from ..grids import accuracy_errors, accuracy_panels, add_legend, best_of, draw_reported, grid_tasks
 from ..training_figure import training_figure
-from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, setting_in_words
+from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, reported_source, setting_in_words
 
 COORDINATES = 64
 # Clip norms over the standard deviation of samples, which no guarantee limits without privacy; the largest has the least noise.
 QUICK_RATIOS, FULL_RATIOS = [3.0], [1.0, 2.0, 3.0]
 ROWS = (
-    ("floats", "fedavg", "FedAvg, floats", BLACK),
-    ("tensors", "dp-rec", "a group for each tensor", VERMILION),
-    ("groups", "dp-rec-groups-of-64", f"groups of {COORDINATES} coordinates", BLUE),
+    ("floats", "fedavg", "FedAvg, floats", GREY),
+    ("tensors", "dp-rec", "a group for each tensor", mechanism_mark("dp-rec")),
+    ("groups", "dp-rec-groups-of-64", f"groups of {COORDINATES} coordinates", replace(mechanism_mark("dp-rec"), marker="D")),
 )
 
 
@@ -54,32 +55,28 @@ def draw_compression(frame: pd.DataFrame) -> Figure:
         axes.errorbar(
             own["megabytes_up"],
             100 * own["accuracy"],
-            yerr=100 * own["standard_error"].fillna(0.0),
-            color=mark.colour,
-            marker=mark.marker,
+            yerr=100 * accuracy_errors(own),
+            **mark.points,
             markersize=7,
-            linestyle="",
             capsize=2,
             label=label,
         )
+        draw_reported(axes, own["megabytes_up"], own["paper_femnist_percent"], mark)
     axes.set(xlabel="megabytes up, all clients and rounds")
-    logarithmic(axes)
+    axes.set_xscale("log")
     axes.margins(x=0.1)
-    add_legend(figure, axes, 3)
-    stated = PAPER.value("no_privacy_accuracy")
+    add_legend(figure, axes, frame, 3, [reported_source(PAPER.data)])
     add_caption(
         figure,
         f"{setting_in_words(frame)}. {PAPER.value('bits_per_group')} bits a group, nothing is private; clip norm over deviation up to "
-        f"{frame['clip_ratio'].max():g}. Paper, FEMNIST, {PAPER.value('rounds')} rounds: "
-        + ", ".join(f"{label} {stated[key]:g}" for _, key, label, _ in ROWS)
-        + " %.",
+        f"{frame['clip_ratio'].max():g}. The paper has {PAPER.value('rounds')} rounds.",
     )
     return figure
 
 
 def compression_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each way to send an update."""
-    return _tasks(seed, digits_ground(quick=quick), QUICK_RATIOS if quick else FULL_RATIOS, 3)
+    return _tasks(seed, digits_ground(quick=quick), QUICK_RATIOS if quick else FULL_RATIOS, 2 if quick else 3)
 
 
 def paper_compression_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:

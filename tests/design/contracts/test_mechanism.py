@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from quietbits.design.contracts.mechanism import Error
+from quietbits.design.contracts.error import Error
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 

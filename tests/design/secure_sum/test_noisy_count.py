@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from quietbits import FixedSizeSampling, NormBall, PoissonSampling
-from quietbits.design.contracts.joint_privacy import joint_privacy
 from quietbits.design.federated.adaptive_clipping import combined_noise_multiplier
+from quietbits.design.federated.joint_privacy import joint_privacy
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from quietbits.design.secure_sum.noisy_count import NoisyCount

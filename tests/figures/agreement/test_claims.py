@@ -62,10 +62,15 @@ def test_a_claim_is_judged_by_the_numbers_of_the_table(ratios: tuple[float, ...]
 
 def test_a_claim_that_holds_in_a_small_table_is_not_judged() -> None:
     judgement = claim(at_least("clients", 1000)).judged(table(3.0))
-    assert (judgement.agreement, judgement.outcome) == (TOO_SMALL, "")
+    assert (judgement.agreement, judgement.outcome) == (TOO_SMALL, "Error of A over that of B: 3.")
     assert judgement.reason == "The claim needs clients of at least 1,000 (the table has 100)."
     assert claim(at_least("clients", 100)).judged(table(3.0)).agreement == AGREES
     assert claim(at_least("rounds", 1)).judged(table(3.0)).agreement == TOO_SMALL
+
+
+def test_a_part_without_a_column_is_not_judged() -> None:
+    judgement = claim().judged(table(3.0).drop(columns="b"))
+    assert (judgement.agreement, judgement.reason) == (TOO_SMALL, "The table has no column 'b'.")
 
 
 def test_other_data_are_not_comparable_however_large_the_table() -> None:

@@ -23,5 +23,7 @@ def test_both_gaps_are_drawn_and_the_gap_of_as_many_bits_is_proven() -> None:
     for axes, (_, panel) in zip(figure.axes, table.groupby("bits_out"), strict=True):
         panel = panel.sort_values("epsilon")
         same, unlimited = (np.asarray(line.get_ydata(), dtype=float) for line in axes.lines)
-        assert same == pytest.approx((100 * panel["letters_gap"]).clip(lower=LEAST_SHOWN).to_numpy())
-        assert unlimited == pytest.approx((100 * panel["optimality_gap"]).clip(lower=LEAST_SHOWN).to_numpy())
+        for drawn, bound in ((same, panel["letters_gap"]), (unlimited, panel["optimality_gap"])):
+            factor = 1 / (1 - bound.to_numpy())
+            assert drawn + 1 == pytest.approx(np.maximum(factor, 1 + LEAST_SHOWN))
+    assert figure.axes[0].yaxis.get_major_formatter().format_ticks([1.0, 9.0]) == ["2 times", "10 times"]

@@ -11,7 +11,17 @@ from matplotlib.figure import Figure
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.task import Task
-from quietbits.figures.beyond.mechanism_map import ADJACENCY, DELTA, FIGURE, MapPoint, best_designs, draw_map, drawn_limits, enough_bits
+from quietbits.figures.beyond.mechanism_map import (
+    ADJACENCY,
+    DELTA,
+    FIGURE,
+    MapPoint,
+    best_designs,
+    draw_map,
+    drawn_limits,
+    enough_bits,
+    without_limit,
+)
 from quietbits.figures.drawing.style import print_style
 from quietbits.progress import silent
 
@@ -48,6 +58,8 @@ def test_a_field_has_the_least_error_of_messages_within_its_bits() -> None:
     assert (field(best, 16.0)["ratio_to_central"], field(best, 16.0)["ratio_to_bound"]) == (4.0, 5.0)
     assert math.isnan(field(best, 2.0)["ratio_to_bound"])
     assert enough_bits(best)["bits_per_client"].tolist() == [16.0]
+    (read,) = without_limit(best).to_dict("records")
+    assert (read["mechanism"], read["enough_bits"], read["ratio_to_bound"], read["zero_wins"]) == ("long", 16.0, 5.0, False)
 
 
 def test_biased_designs_count_only_without_others() -> None:

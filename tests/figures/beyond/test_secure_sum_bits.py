@@ -25,7 +25,7 @@ def picture(sums: pd.DataFrame) -> Figure:
 
 def test_secure_sums_are_drawn_as_lines_and_points_beside_the_trusted_server(picture: Figure, sums: pd.DataFrame) -> None:
     legend = {text.get_text() for text in picture.legends[0].get_texts()}
-    assert legend == {*sums["series"], "trusted server, Gaussian", "fewest bits"}
+    assert legend == {*sums["series"], "trusted server, Gaussian", "no messages, at most", "fewest bits"}
     for axes, (_, panel) in zip(picture.axes, sums.groupby("clients"), strict=True):
         drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
         for _, series in panel.groupby("series"):

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from quietbits.figures.dp_rec.communication import FIGURE, MARKS, draw_bytes
+from quietbits.figures.drawing.marks import PAPER_VALUE
 from quietbits.figures.drawing.style import print_style
 
 
@@ -24,15 +25,12 @@ def picture(frame: pd.DataFrame) -> Figure:
 
 def test_every_number_of_the_table_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
     (axes,) = picture.axes
-    colours = {mark.colour: scheme for scheme, mark in MARKS.items()}
-    points = [
-        (colours[line.get_color()], float(line.get_xdata()[0]))
-        for line in axes.lines
-        if line.get_color() in colours and line.get_marker() not in ("", "None")
-    ]
+    schemes = {(mark.colour, mark.marker): scheme for scheme, mark in MARKS.items()}
+    drawn = [((line.get_color(), line.get_marker()), float(line.get_xdata()[0])) for line in axes.lines]
+    points = [(schemes[look], place) for look, place in drawn if look in schemes]
     assert points == list(zip(frame["scheme"], frame["total_gib"], strict=True))
-    rings = [float(line.get_xdata()[0]) for line in axes.lines if line.get_fillstyle() == "none"]
-    assert pd.Series(rings).dropna().tolist() == frame["paper_gib"].dropna().tolist()
+    crosses = [place for look, place in drawn if look == (PAPER_VALUE.colour, PAPER_VALUE.marker)]
+    assert pd.Series(crosses).dropna().tolist() == frame["paper_gib"].dropna().tolist()
     for text, (_, row) in zip(axes.texts, frame.iterrows(), strict=True):
         words = text.get_text().removeprefix("\N{DIVISION SIGN} ").replace("\N{NARROW NO-BREAK SPACE}", "").split(": ")
         total, *paper = words[-1].split(" ")

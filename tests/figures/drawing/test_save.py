@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread as read_png
+from PIL import Image
 
+import quietbits
 from quietbits.figures.drawing import save
 from quietbits.figures.drawing.save import DOTS_PER_INCH, save_figure
 from quietbits.figures.drawing.style import TITLE_GAP, TITLE_LINE, print_style
@@ -76,3 +78,27 @@ def test_a_title_stands_above_a_legend_outside_and_moves_nothing(tmp_path: Path,
     rows = int(3.0 * DOTS_PER_INCH) - 1
     assert (pictures[0][-rows:] == pictures[1][-rows:]).all()
     assert (pictures[1][: -rows - 2] < 1).any()
+
+
+def test_files_say_what_they_show(entries: pd.DataFrame, tmp_path: Path) -> None:
+    frame = entries[entries["bits_out"] == 2].reset_index(drop=True).assign(seed=7)
+    with print_style():
+        save_figure(draw_tables(frame), frame, tmp_path, "figure", "Tables by ε", "# Tables by ε\n")
+    program = f"quietbits {quietbits.__version__}"
+    facts = ("seed 7", "replace-one adjacency", "local trust model")
+    svg = minidom.parseString((tmp_path / "figure.svg").read_text(encoding="utf-8"))  # noqa: S318 - our own file
+    texts = {
+        name: [node.firstChild.data for node in svg.getElementsByTagName(name) if node.firstChild]
+        for name in ("dc:title", "dc:description", "rdf:li")
+    }
+    assert texts["dc:title"] == ["Tables by ε", program]
+    assert "Guarantee: ε as above each panel, replace-one adjacency, local trust model." in texts["dc:description"][0]
+    assert {program, *facts} <= set(texts["rdf:li"])
+    with Image.open(tmp_path / "figure.png") as image:
+        assert image.text["Title"] == "Tables by ε"
+        assert image.text["Description"] == texts["dc:description"][0]
+        assert image.text["Comment"] == "; ".join((program, *facts))
+    pdf = (tmp_path / "figure.pdf").read_bytes()
+    assert f"/Keywords ({'; '.join((program, *facts))})".encode() in pdf
+    assert b"/Subject" in pdf
+    assert "Tables by ε".encode("utf-16-be") in pdf

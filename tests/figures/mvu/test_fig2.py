@@ -34,11 +34,11 @@ def test_fig2_draws_lines_and_points_of_every_mechanism(picture: Figure, varianc
     legend = {text.get_text() for text in figure.legends[0].get_texts()}
     assert legend == {*variances["mechanism"], "certified lower bound on the average"}
     for axes, (_, panel) in zip(figure.axes, variances.groupby("epsilon"), strict=True):
-        drawn = [line.get_ydata() for line in axes.lines]
+        drawn = [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
         for _, series in panel.groupby("mechanism"):
             for column in ("exact_variance", "simulated_variance"):
                 assert any(np.array_equal(series[column], data, equal_nan=True) for data in drawn)
-        assert any(np.all(np.asarray(data) == panel["lower_bound"].iloc[0]) for data in drawn)
+        assert any(np.all(data == panel["lower_bound"].iloc[0]) for data in drawn)
         assert len(drawn) == 2 * 6 + 1
 
 

@@ -12,7 +12,7 @@ from quietbits.analysis.plan_grid.leaderboard import PROVEN_BOUND, TRUSTED_SERVE
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.planner import leaderboard_page
 from quietbits.figures.planner.leaderboard_figure import draw_tasks, draw_trust_models
-from quietbits.figures.planner.leaderboard_page import FIRST_ROWS, leaderboard_parts, rows_table, write_leaderboard_page
+from quietbits.figures.planner.leaderboard_page import FIRST_ROWS, leaderboard_parts, rows_table, standings_table, write_leaderboard_page
 from quietbits.tests.browser import NARROW, WIDE, visit
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def test_guarantees_are_rounded_up(board: pd.DataFrame) -> None:
 
 
 def test_names_of_other_packages_are_text(board: pd.DataFrame) -> None:
-    parts = leaderboard_parts(board.assign(provider="<b>&co"))
-    assert "<b>&co" not in parts.rows + parts.standings
-    assert "&lt;b&gt;&amp;co" in parts.rows
+    rows = judged(board.assign(provider="<b>&co"))
+    for table in (rows_table(rows, lambda _: None).html(), standings_table(rows, lambda _: None).html()):
+        assert "<b>&co" not in table
+        assert "&lt;b&gt;&amp;co" in table
 
 
 def test_a_long_board_shows_its_first_tasks(board: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +81,9 @@ def test_a_panel_for_each_task_has_a_point_for_each_row(board: pd.DataFrame) -> 
         hollow = [line for line in lines if line.get_markerfacecolor() == "none"]
         assert sum(len(line.get_xdata()) for line in lines) == len(task)
         assert sum(len(line.get_xdata()) for line in hollow) == (task["reference"] == TRUSTED_SERVER).sum()
-        rings = [line for line in axes.get_lines() if line.get_markersize() == 10]
-        assert sum(len(line.get_xdata()) for line in rings) == task["recommended"].sum()
+        large = [line for line in axes.get_lines() if line.get_markersize() == 10]
+        for marker, marked in (("o", task["recommended"]), ("x", task["recommended"] & task["zero_wins"])):
+            assert sum(len(line.get_xdata()) for line in large if line.get_marker() == marker) == marked.sum()
 
 
 def test_a_panel_for_each_trust_model_names_its_mechanisms_by_ratio(board: pd.DataFrame) -> None:

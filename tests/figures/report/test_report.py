@@ -5,6 +5,7 @@ No name becomes markup.
 
 import html
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,10 +19,11 @@ from quietbits.analysis.study.item_column import load_items
 from quietbits.analysis.study.mean_study import MeanStudy, study_mean
 from quietbits.design.tables.file import table_document
 from quietbits.errors import TableError
+from quietbits.figures.drawing import style
 from quietbits.figures.report.frequency_report import frequency_report_html
 from quietbits.figures.report.report import headline, report_html, write_report
-from quietbits.figures.report.report_figures import drawable
-from quietbits.shown import percent_up, printable
+from quietbits.figures.report.report_figures import column_name, drawable, is_drawable
+from quietbits.shown import gap_up, printable
 
 VOID = {"meta", "br", "hr"}
 LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
@@ -148,22 +150,61 @@ def test_names_are_shown_as_text_that_controls_nothing(study: MeanStudy) -> None
         assert printable(name) in text
         assert not set(page) & set("\x1b\r\u202e\udcff")
         # Comments beside the outlines contain the figures' text.
-        assert f"<!-- {drawable(name)} -->" in html.unescape(page)
+        assert f"<!-- {column_name(name)} -->" in html.unescape(page)
 
 
+@pytest.fixture
+def only_the_bundled_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let figures know no font but matplotlib's own, as on a machine without others."""
+    monkeypatch.setattr(style, "get_font_names", lambda: ["DejaVu Sans"])
+    for cached in (style.font_families, style.letters):
+        cached.cache_clear()
+    yield
+    for cached in (style.font_families, style.letters):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("only_the_bundled_font")
 @pytest.mark.parametrize(
-    ("name", "drawn"), [("$x_{ $", "$x_{ $"), ("a\x1b[31m", r"a\x1b[31m"), ("体重 [kg]", r"\u4f53\u91cd [kg]"), ("é µ ε δ", "é µ ε δ")]
+    ("name", "drawn", "column"),
+    [
+        ("$x_{ $", "$x_{ $", "$x_{ $"),
+        ("a\x1b[31m", r"a\x1b[31m", r"a\x1b[31m"),
+        ("体重 [kg]", r"\u4f53\u91cd [kg]", "value"),
+        ("é µ ε δ", "é µ ε δ", "é µ ε δ"),
+    ],
 )
-def test_figures_draw_names_as_text_with_the_letters_that_the_font_has(name: str, drawn: str) -> None:
+def test_figures_draw_names_as_text_with_the_letters_that_the_fonts_have(name: str, drawn: str, column: str) -> None:
     assert drawable(name) == drawn
+    assert is_drawable(name) == (column != "value")
+    assert column_name(name) == column
+
+
+def test_installed_fonts_with_other_scripts_are_used_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(style, "get_font_names", lambda: ["IPAGothic", "Unknown", "Noto Sans CJK JP", "DejaVu Sans"])
+    style.font_families.cache_clear()
+    assert style.font_families() == ["DejaVu Sans", "Noto Sans CJK JP", "IPAGothic"]
+    style.font_families.cache_clear()
+
+
+@pytest.mark.usefixtures("only_the_bundled_font")
+def test_items_whose_letters_no_font_has_are_numbered_as_in_the_table(tmp_path: Path) -> None:
+    # Missing glyphs would warn, and warnings are errors.
+    (tmp_path / "items.txt").write_text("\n".join(("$x_{ $", "b$c", "体重")), encoding="utf-8")
+    page = frequency_report_html(study_frequencies(load_items(tmp_path / "items.txt", None), "unary-encoding", 2.0))
+    rows = re.findall(r'<tr><th scope="row">(\d)\. ([^<]+)</th><td data-label="Estimate">', page)
+    assert [int(number) for number, _ in rows] == [1, 2, 3]
+    assert {item for _, item in rows} == {"$x_{ $", "b$c", "体重"}
+    assert all(f"<!-- item {number} -->" in page for number in (1, 2, 3))
+    assert "lack letters of some items" in page
 
 
 def test_items_are_drawn_as_they_are(tmp_path: Path) -> None:
-    (tmp_path / "items.txt").write_text("\n".join(("$x_{ $", "b$c", "体重")), encoding="utf-8")
+    (tmp_path / "items.txt").write_text("\n".join(("$x_{ $", "b$c", "été")), encoding="utf-8")
     page = frequency_report_html(study_frequencies(load_items(tmp_path / "items.txt", None), "unary-encoding", 2.0))
-    for item in ("$x_{ $", "b$c", r"\u4f53\u91cd"):
+    for item in ("$x_{ $", "b$c", "été"):
         assert f"<!-- {item} -->" in page
-    assert "体重" in page
+    assert "lack letters" not in page
 
 
 def test_reports_say_at_the_top_that_they_are_experiments(text: str, tmp_path: Path) -> None:
@@ -222,12 +263,14 @@ def test_tables_of_one_bit_are_stated_to_be_the_best_of_as_many_letters() -> Non
     study = study_mean(DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0)), 3.0, 2, 1)
     gap = study.table.certificate.letters_gap
     assert gap is not None
-    stated = re.search(r"no 1-bit table is more than ([\d.]+) % better; no table of any size more than [\d.]+ %", " ".join(headline(study)))
+    stated = re.search(
+        r"no 1-bit table is more than ([\d.]+) % better; no table of any size more than [\d.]+ times", " ".join(headline(study))
+    )
     assert stated is not None
     assert gap <= float(stated[1]) / 100 <= 1e-6
     # All tables of the study have one bit: MVU and both kinds of randomised response.
     statements = re.findall(r'data-label="Gap, same bits">([^<]+)<', report_html(study))
-    assert statements == [percent_up(table.certificate.letters_gap or 0) for table in study.tables.values()]
+    assert statements == [gap_up(table.certificate.letters_gap or 0) for table in study.tables.values()]
     assert len(statements) == 3
     other = study_mean(DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0)), 3.0, 2, 2)
     assert "2-bit table" not in " ".join(headline(other))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from deployed_clients import RandomRows
 
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
@@ -15,7 +16,8 @@ from quietbits.design.deployment.deployment import Deployment
 from quietbits.design.deployment.public_words import public_words
 from quietbits.design.deployment.python_client import GivenWords, SourceOfWords, client_fields
 from quietbits.design.deployment.wire_format import pack_fields
-from quietbits.design.local.sqkr import KerdockFrame, sqkr_mechanism
+from quietbits.design.local.cldp import vector_cldp_mechanism
+from quietbits.design.local.sqkr import KerdockFrame, SQKRMechanism, sqkr_mechanism
 from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, closest_letters, corner_projections
 from quietbits.design.local.unit_vectors.shared_frames import reflected_vectors
 from quietbits.design.local.unit_vectors.shared_normals import normal_quantiles
@@ -31,11 +33,19 @@ def table(norm: float, **options: str) -> VectorTableMechanism:
     return VectorTableMechanism(generalised_randomised_response(3.0, 3), NormBall(DIMENSION, norm, 0.4), **options)
 
 
+def rejecting(norm: float) -> VectorTableMechanism:
+    return VectorTableMechanism(generalised_randomised_response(3.0, 5), NormBall(DIMENSION, norm, 0.4), dithering="rejection")
+
+
 MECHANISMS: dict[str, VectorMechanism] = {
     "table l1": table(1.0),
     "table l2": table(2.0),
     "table linf": table(math.inf),
     "sqkr": sqkr_mechanism(2.0, NormBall(DIMENSION, 2.0, 0.4)),
+    "sqkr of random rows": RandomRows(2.0, 2, NormBall(DIMENSION, 2.0, 0.4), kashin_constant=3.0),
+    "cldp of several draws": vector_cldp_mechanism(2.0, NormBall(DIMENSION, 2.0, 0.4), draws=3),
+    "table l1, rejecting": rejecting(1.0),
+    "table l2, rejecting": rejecting(2.0),
     "simplex": RotatingSimplexMechanism(2.0, 2, NormBall(DIMENSION, 2.0, 0.4)),
 }
 
@@ -89,34 +99,42 @@ def test_rounded_vectors_keep_the_bound_on_their_norm(norm: float) -> None:
     assert longest >= program.constants["radius"] ** int(norm)
 
 
-def test_rejection_has_no_client() -> None:
-    with pytest.raises(InfeasibleError, match="systematic dithering"):
-        VectorTableMechanism(generalised_randomised_response(3.0, 5), NormBall(2, 2.0), dithering="rejection").client_program()
-
-
-def test_coefficients_reach_the_level_and_stand_for_the_vector() -> None:
-    """Axes and random vectors of Kerdock's frame: after some steps all coefficients are within the level."""
-    mechanism = sqkr_mechanism(2.0, NormBall(16, 2.0))
+@pytest.mark.parametrize("dimension", [1, 16, 1100])
+def test_coefficients_reach_the_level_and_stand_for_the_vector(dimension: int) -> None:
+    """Axes and random vectors of both frames: after some steps all coefficients are within the level."""
+    mechanism = sqkr_mechanism(2.0, NormBall(dimension, 2.0))
     frame, constants = mechanism.frame, mechanism.client_program().constants
-    assert isinstance(frame, KerdockFrame)
+    assert isinstance(frame, KerdockFrame) == (dimension == 16)
     shared = [constants[name] for name in ("dimension", "length", "bases")]
-    for vector in [*np.eye(16)[:2], *np.random.default_rng(0).normal(size=(3, 16))]:
+    for vector in [*np.eye(2, dimension)[:dimension], *np.random.default_rng(0).normal(size=(1 if dimension > 16 else 3, dimension))]:
         unit = (vector / np.linalg.norm(vector)).tolist()
         coefficients, moves, room = [0.0] * frame.size, [0.0] * frame.size, list(unit)
-        analyse(room, coefficients, *shared, constants["scale"], constants["signs"])
+        analyse(room, coefficients, *shared, constants["scale"], constants["rows"], constants["signs"])
         assert np.allclose(coefficients, frame.analysis(np.array([unit]))[0])
         steps = 0
-        while largest_size(coefficients, frame.size) > constants["level"]:
-            approach(coefficients, moves, room, *shared, frame.size, constants["scale"], constants["box"], constants["signs"])
+        while largest_size(coefficients, frame.size) > constants["limit"]:
+            bits = [constants[name] for name in ("rows", "signs")]
+            approach(coefficients, moves, room, *shared, frame.size, constants["scale"], constants["box"], *bits)
             steps += 1
             assert steps < 200
         assert np.allclose(frame.synthesis(np.array([coefficients]))[0], unit, atol=1e-12)
 
 
-@pytest.mark.parametrize("dimension", [3, 300])
-def test_sqkr_of_other_sizes_has_no_client(dimension: int) -> None:
-    with pytest.raises(InfeasibleError, match="dimension must be from 4 to 256"):
-        sqkr_mechanism(2.0, NormBall(dimension, 2.0)).client_program()
+def test_a_vector_without_coefficients_within_the_level_is_scaled_down() -> None:
+    """A small constant leaves a column of random rows unrepresented: signs then stand for a shorter vector, within the stated bias."""
+    mechanism = SQKRMechanism(20.0, 8, NormBall(1030, 2.0), kashin_constant=1.2)
+    program, frame = mechanism.client_program(), mechanism.frame
+    column = frame.synthesis(np.eye(1, frame.size))
+    vector = column / np.linalg.norm(column)
+    public = public_words(bytes(32), 0, np.arange(6, dtype=np.uint64), program.public_words)
+    fields = client_fields(program, [vector[0].tolist()] * 6, SourceOfWords(seeded_words(np.random.default_rng(2))), public)
+    assert mechanism.scaled_down_count(vector) == 1
+    assert program.valid(fields).all()
+
+
+def test_sqkr_of_too_many_dimensions_has_no_client() -> None:
+    with pytest.raises(InfeasibleError, match="dimension must be at most 262144"):
+        sqkr_mechanism(2.0, NormBall(2**18 + 1, 2.0)).client_program()
 
 
 @pytest.mark.parametrize(("dimension", "bits"), [(5, 2), (6, 1), (40, 5)])

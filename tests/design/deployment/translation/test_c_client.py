@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
+from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, large_cases, line_of
 
 from quietbits.design.deployment.client_program import ClientProgram
 from quietbits.design.deployment.clients.kinds import Fields, Number, Source, Word
@@ -271,3 +271,76 @@ def test_infinite_sums_and_tiny_numbers_round_as_in_python(strict: Path) -> None
     assert answers(strict, "\n".join(case.line(NAMES.index(case.client)) for case in extremes)) == [
         f"0 {case.message} {len(case.words)}" for case in extremes
     ]
+
+
+def test_a_client_of_many_numbers_takes_a_workspace_of_its_caller(tmp_path: Path) -> None:
+    deployment, given = large_cases()
+    for path, text in c_client(deployment.description()).items():
+        (tmp_path / path).write_text(text, encoding="ascii")
+    main = """#include "large.h"
+#include <stdio.h>
+static const uint64_t *given;
+static uint64_t next(void *state) { (void)state; return *given++; }
+static double workspace[LARGE_WORKSPACE];
+int main(void)
+{
+    const large_source words = { next, NULL };
+    uint8_t message[LARGE_MESSAGE_BYTES];
+"""
+    for place, case in enumerate(given):
+        numbers = ", ".join(number.hex() for number in case.value)
+        main += f"""    static const double vector{place}[] = {{{numbers}}};
+    static const uint64_t words{place}[] = {{{", ".join(f"{word}u" for word in case.words)}}};
+    given = words{place};
+    if (large_encode_with(vector{place}, 0, {case.index}, words, workspace, message) != LARGE_OK) return 1;
+    for (uint32_t byte = 0; byte < LARGE_MESSAGE_BYTES; ++byte) printf("%02x", message[byte]);
+    puts("");
+"""
+    (tmp_path / "main.c").write_text(main + "    return large_encode(vector0, 0, 0, workspace, message);\n}\n", encoding="ascii")
+    # The stack holds less than the workspace.
+    program = compiled(tmp_path, "large", (*STRICT, "-Wframe-larger-than=65536"))
+    assert answers(program, "") == [case.message for case in given]
+
+
+SECRETS = """#include <valgrind/memcheck.h>
+#include <stdio.h>
+#include "table.h"
+static uint64_t next(void *state)
+{
+    uint64_t word = *(uint64_t *)state += UINT64_C(0x9e3779b97f4a7c15);
+    VALGRIND_MAKE_MEM_UNDEFINED(&word, sizeof word);
+    return word;
+}
+int main(void)
+{
+    uint64_t state = 0, fields[TABLE_FIELDS] = {0};
+    table_source words = { next, &state };
+    for (int step = 0; step <= 20; ++step) {
+        double value = step / 20.0;
+        VALGRIND_MAKE_MEM_UNDEFINED(&value, sizeof value);
+        CALL(value, &words, fields);
+        VALGRIND_MAKE_MEM_DEFINED(fields, sizeof fields);
+        printf("%d\\n", (int)fields[0]);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="secrets in compiled clients are followed by valgrind, which is missing")
+@pytest.mark.parametrize("optimised", ["-O1", "-O2", "-O3"])
+def test_compiled_clients_in_constant_time_do_not_branch_on_secrets(tmp_path: Path, optimised: str) -> None:
+    """Memcheck reports each conditional jump and address that depends on the value or on the words, which are marked as undefined."""
+    for path, text in c_client(deployments()["table"].description()).items():
+        (tmp_path / path).write_text(text, encoding="ascii")
+    (tmp_path / "main.c").write_text(SECRETS, encoding="ascii")
+    errors = {}
+    for name in ("letter_of_number_in_constant_time", "letter_of_number"):
+        program = compiled(tmp_path, name, ("-std=gnu99", optimised, "-g", f"-DCALL=table_{name}"))
+        command = ["valgrind", "--quiet", "--error-exitcode=9", program]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert len(ended.stdout.splitlines()) == 21
+        errors[name] = ended.returncode, ended.stderr
+    assert errors["letter_of_number_in_constant_time"] == (0, "")
+    # The other client does branch.
+    assert errors["letter_of_number"][0] == 9

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, line_of
+from deployed_clients import DRAWN, DRAWS, LARGEST, bad_inputs, cases, check_frequencies, deployments, extreme_cases, large_cases, line_of
 
 from quietbits.design.deployment.client_program import ClientProgram
 from quietbits.design.deployment.clients.kinds import Fields, Number, Source, Word, floor, select, sqrt
@@ -282,3 +282,42 @@ fn no_words() {
     ended = cargo(tmp_path, "test", "--lib")
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
     assert "1 passed" in ended.stdout
+
+
+def test_a_client_of_many_numbers_takes_a_workspace_of_its_caller(tmp_path: Path) -> None:
+    deployment, given = large_cases()
+    text = rust_client(deployment.description())
+    checks = ""
+    for case in given:
+        bytes_of = ", ".join(f"0x{byte:02x}" for byte in bytes.fromhex(case.message))
+        checks += f"""    let mut words = Given(&{list(case.words)});
+    let vector: [f64; {len(case.value)}] = {list(case.value)};
+    assert_eq!(encode_with(&vector, 0, {case.index}, &mut words, &mut workspace), Ok([{bytes_of}]));
+    assert_eq!(encode_with(&vector, 0, 0, &mut words, &mut workspace[1..]), Err(Error::ShortWorkspace));
+    assert!(encode(&vector, 0, 0).is_ok());
+"""
+    text["src/lib.rs"] += f"""
+#[cfg(test)]
+struct Given(&'static [u64]);
+
+#[cfg(test)]
+impl Words for Given {{
+    fn next(&mut self) -> u64 {{
+        let word = self.0[0];
+        self.0 = &self.0[1..];
+        word
+    }}
+}}
+
+#[test]
+fn messages_equal() {{
+    let mut workspace = std::vec![1.0; WORKSPACE];
+{checks}}}
+"""
+    write(tmp_path, text)
+    ended = cargo(tmp_path, "test", "--lib")
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
+    assert ended.stderr == ""
+    if shutil.which("cargo-clippy") is not None:
+        ended = cargo(tmp_path, "clippy", "--", "-D", "warnings")
+        assert (ended.returncode, ended.stderr) == (0, "")

@@ -15,9 +15,9 @@ from quietbits import FixedSizeSampling, PoissonSampling, Privacy, gaussian_priv
 from quietbits.attack.exact_accounts import Pair, cpsgd, discrete_gaussian, poisson_binomial, skellam
 from quietbits.attack.trainings import composed_delta, round_masses
 from quietbits.design.contracts.accounts import renyi_account
-from quietbits.design.contracts.joint_privacy import _joint_noise, joint_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import Account, EpsilonBound, NearGaussianNoise
+from quietbits.design.federated.joint_privacy import _joint_noise, joint_privacy
 from quietbits.design.frequencies.noisy_sketch import discrete_gaussian_items_privacy
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy

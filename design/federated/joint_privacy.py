@@ -22,10 +22,10 @@ from ...solvers.accounting.renyi_curve import LazyRenyiCurve, RenyiCurve
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
 from ...solvers.numerics.rounding import UNIT
-from .accounts import amplified_rounds, renyi_account
-from .gaussian import near_gaussian_account
-from .guarantee import ADJACENCIES
-from .privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
+from ..contracts.accounts import amplified_rounds, renyi_account
+from ..contracts.gaussian import near_gaussian_account
+from ..contracts.guarantee import ADJACENCIES
+from ..contracts.privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
 
 
 def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:

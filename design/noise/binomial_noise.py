@@ -173,11 +173,11 @@ def _count_below(thresholds: WordArray, tosses: int, random_words: WordSource) -
     """
     total = np.zeros(len(thresholds), dtype=np.int64)
     kind = np.min_scalar_type((1 << tosses) - 1)
-    equal = np.full(len(thresholds), (1 << tosses) - 1, dtype=kind)
+    equal: NDArray[Any] = np.full(len(thresholds), (1 << tosses) - 1, dtype=kind)
     places: slice | IndexArray = slice(None)
     # Up to 64 successes fit a byte.
-    left, below = np.full(len(thresholds), tosses, dtype=np.uint8), np.zeros(len(thresholds), dtype=np.uint8)
-    digits = left
+    left: NDArray[np.uint8] = np.full(len(thresholds), tosses, dtype=np.uint8)
+    below, digits = np.zeros_like(left), left
     for place in range(WORD_BITS):
         if place % 8 == 0:
             digits = (thresholds >> np.uint64(WORD_BITS - 8 - place)).astype(np.uint8)
@@ -192,8 +192,9 @@ def _count_below(thresholds: WordArray, tosses: int, random_words: WordSource) -
                 open_places = np.flatnonzero(left)
                 total[places] += below
                 places = open_places if isinstance(places, slice) else places[open_places]
-                equal, left, digits, thresholds = (array[open_places] for array in (equal, left, digits, thresholds))
-                below = np.zeros(len(places), dtype=np.uint8)
+                equal, left = equal[open_places], left[open_places]
+                digits, thresholds = digits[open_places], thresholds[open_places]
+                below = np.zeros_like(left)
             if not len(left):
                 break
     total[places] += below

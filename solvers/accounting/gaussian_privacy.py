@@ -188,7 +188,7 @@ def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
     terms of an integrand or a ratio cancel to a 1 / `low`**2 share. A ratio's exponent has two terms of about epsilon each, of 8 units.
     """
     log_delta = _log_delta(noise_multiplier, epsilon)
-    return log_delta + _margin(math.sqrt(abs(log_delta)), noise_multiplier, epsilon)
+    return log_delta + float(_margin(math.sqrt(abs(log_delta)), noise_multiplier, epsilon))
 
 
 def _margin(size: Any, noise_multiplier: Any, epsilon: Any) -> Any:

@@ -221,7 +221,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     of_noise, of_ratios = (l2 / sigma) ** 2 / counts, taus * dimension
 
     def adding(halves: FloatArray) -> IndexArray:
-        return counts[np.argmin(np.multiply.outer(halves, of_noise) + of_ratios, axis=1)].astype(np.intp)
+        return np.asarray(counts[np.argmin(np.multiply.outer(halves, of_noise) + of_ratios, axis=1)].astype(np.intp))
 
     # The best number of clients rises with the order.
     halves = array / 2
@@ -430,7 +430,7 @@ def rounded_gaussian_exceeds(noises: list[SmoothedSum], delta: float, most: floa
     exceeds = (multipliers < SMALLEST_MULTIPLIER) | (allowed < SMALLEST_DELTA)
     possible = ~exceeds
     exceeds[possible] = gaussian_epsilons_exceed(most - 2 * ratios[possible], multipliers[possible], allowed[possible])
-    return exceeds
+    return np.asarray(exceeds)
 
 
 def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float, most: float = math.inf) -> float | None:

@@ -265,19 +265,19 @@ _LISTED = {
         "training.dp_rec.fig3",
         "DP-REC, as published and as proven, and a trusted server's noise: accuracy against ε",
         seconds=5400,
-        quick_seconds=26,
+        quick_seconds=64,
     ),
     "dprec-local-epsilon": ListedFigure(
         "training.dp_rec.local_epsilon",
         "DP-REC and Gaussian noise at equal ε of a message: accuracy against it",
         seconds=1800,
-        quick_seconds=19,
+        quick_seconds=36,
     ),
     "price-training": ListedFigure(
         "training.price_training",
         "Sketches in a secure sum: accuracy against the compression rate, by budget and clients",
         seconds=10800,
-        quick_seconds=19,
+        quick_seconds=39,
     ),
     "price-training-heat-map": ListedFigure(
         "training.price_heat_map",

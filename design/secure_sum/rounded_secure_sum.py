@@ -22,7 +22,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.error import VarianceParts
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
+from ..contracts.mechanism import MessageLaw, SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import Declared, check_parameters
 from ..deployment.client_program import ClientProgram
@@ -226,6 +226,13 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
         return self._noise((count, self.padded_dimension), word_source(random_words), np.int64)
 
+    def add_steps(self, total: IntegerArray, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
+        """Add the sum of `noisy_steps` to a total in place, and return the messages' law, from one rotation."""
+        array, random_words = self.ball.check(inputs), word_source(random_words)
+        errors = np.zeros(len(array))
+        total += self._noisy(array, random_words, np.int64, errors).sum(axis=0)
+        return MessageLaw(self.known_bias(array), self._noise_variance + self._kept * errors)
+
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
@@ -305,6 +312,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
+<<<<<<< Updated upstream
     def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
         """Return the variance of each vector by noise and rounding."""
         variance = self.variance(vectors)
@@ -312,15 +320,23 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         noisy = self._rounded(vectors, random_words, kind)
+=======
+    def _noisy(
+        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
+    ) -> NDArray[Any]:
+        noisy = self._rounded(vectors, random_words, kind, expected_errors)
+>>>>>>> Stashed changes
         noisy += self._noise(noisy.shape, random_words, kind)
         return noisy
 
-    def _rounded(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+    def _rounded(
+        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
+    ) -> NDArray[Any]:
         blocks = row_blocks(len(vectors), self.padded_dimension)
         # One array serves all parts, so that memory is allocated once.
         room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
         parts = (self._rotated(vectors[block], room) for block in blocks)
-        return self._rounding.round_parts(parts, len(vectors), random_words, kind)
+        return self._rounding.round_parts(parts, len(vectors), random_words, kind, expected_errors)
 
     def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
         clipped, rotated = room[:, : len(vectors)]

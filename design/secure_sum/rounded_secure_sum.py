@@ -312,20 +312,15 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
-<<<<<<< Updated upstream
     def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
         """Return the variance of each vector by noise and rounding."""
         variance = self.variance(vectors)
         return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
-    def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        noisy = self._rounded(vectors, random_words, kind)
-=======
     def _noisy(
         self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
     ) -> NDArray[Any]:
         noisy = self._rounded(vectors, random_words, kind, expected_errors)
->>>>>>> Stashed changes
         noisy += self._noise(noisy.shape, random_words, kind)
         return noisy
 

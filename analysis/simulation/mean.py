@@ -229,7 +229,10 @@ class _ModularServer(_Server):
             raise ValueError(self._other_clients(f"at least {clients}"))
 
     def receive(self, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
-        return self.sum.add_steps(self.step_sum, inputs, random_words) if self.session is None else super().receive(inputs, random_words)
+        if self.session is None:
+            return self.sum.add_steps(self.step_sum, inputs, random_words)
+        self.add_messages(inputs, random_words)
+        return self.sum.law(inputs)
 
     def add_messages(self, inputs: ArrayLike, random_words: WordsLike) -> None:
         if self.session is None:

@@ -132,6 +132,16 @@ def test_bad_tosses_are_refused() -> None:
 # Tests of the mechanism
 
 
+def test_steps_and_their_law_come_from_one_representation() -> None:
+    vectors, total = np.random.default_rng(1).normal(size=(4, 5)) * 9, np.ones(MECHANISM.padded_dimension, dtype=np.int64)
+    for mechanism in (MECHANISM, made(kashin_constant=1.0)):
+        total[:] = 1
+        law = mechanism.add_steps(total, vectors, np.random.default_rng(2))
+        assert (total - 1).tolist() == mechanism.summed_steps(vectors, np.random.default_rng(2)).tolist()
+        assert np.array_equal(law.bias, mechanism.law(vectors).bias)
+        assert np.array_equal(law.variance, mechanism.law(vectors).variance)
+
+
 def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
     rounds = 4000
     vectors = np.random.default_rng(1).normal(size=(4, 5)) * 3

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from markupsafe import Markup
 
 from ...analysis.table_grid.verification import verified_tables
@@ -17,7 +16,6 @@ from ...progress import OnStep, notebook_progress
 from ...shown import in_figures
 from ...version import __version__
 from ..drawing.marks import BLUE, GREY, SKY, VERMILION
-from ..drawing.style import PROBABILITY_COLOURS
 from ..report.pages import fill_template, write_page
 from .table_record import script_json, settings_of, table_record
 
@@ -94,7 +92,7 @@ def explorer_html(tables: Mapping[str, LookupTable], files: Mapping[str, bytes] 
     varied = [control for control in controls.values() if control.key in SLIDERS or len(control.values) > 1]
     document = {
         "controls": [{"key": control.key, "title": control.title, "labels": control.labels} for control in varied],
-        "shades": [mpl.colors.to_hex(mpl.colormaps[PROBABILITY_COLOURS](step / (SHADES - 1))) for step in range(SHADES)],
+        "shades": _shades(),
         "tables": [
             {
                 "place": [control.values.index(settings[name][control.key]) for control in varied],
@@ -116,6 +114,15 @@ def explorer_html(tables: Mapping[str, LookupTable], files: Mapping[str, bytes] 
         # Only the document is marked as safe: it has no characters that HTML reads as markup.
         document=Markup(script_json(document)),  # noqa: S704 -- see above
     )
+
+
+def _shades() -> list[str]:
+    """Return the colours of probabilities, from zero to the largest; matplotlib is loaded for a page only."""
+    import matplotlib as mpl
+
+    from ..drawing.style import PROBABILITY_COLOURS
+
+    return [mpl.colors.to_hex(mpl.colormaps[PROBABILITY_COLOURS](step / (SHADES - 1))) for step in range(SHADES)]
 
 
 def _order(value: Any) -> tuple[bool, Any]:

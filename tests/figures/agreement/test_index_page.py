@@ -123,6 +123,11 @@ def test_the_page_fits_is_quiet_and_filters(folder: Path, browser: "Browser", wi
     with visit(browser, folder / "index.html", width=width) as opened:
         assert opened.beyond_the_window() == []
         page = opened.page
+        # Pictures keep their places before they are loaded, so that links lead to their figures.
+        page.get_by_role("link", name=NAMES[1], exact=True).click()
+        assert abs(page.locator(f"#{NAMES[1]}").bounding_box()["y"]) < 2
+        page.wait_for_timeout(200)
+        assert abs(page.locator(f"#{NAMES[1]}").bounding_box()["y"]) < 2
         page.get_by_role("button", name="agrees in part").click()
         shown = page.locator("article:visible")
         assert shown.count() == 1

@@ -1,6 +1,7 @@
 """The index page of a folder of figures: the papers' claims, what came out, and whether they agree."""
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,18 @@ SIZES = {
     "repetitions": "repetitions",
     "runs": "runs",
 }
+SHAPE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 # Number of values of a size that the page lists; more are a range.
 MOST_VALUES = 4
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as an address that holds its data, with its shape, for which a page keeps the place."""
+
+    address: str
+    width: int
+    height: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +68,8 @@ class FigureCard:
         Findings of the title, and further answers, with ranges of the table.
     sizes : str
         Sizes of the comparison, from the table.
-    picture : str
-        The picture as an address that holds its data.
+    picture : Picture
+        The picture.
     """
 
     figure: FinishedFigure
@@ -69,7 +80,7 @@ class FigureCard:
     judgements: tuple[Judgement, ...]
     findings: tuple[str, ...]
     sizes: str
-    picture: str
+    picture: Picture
 
     @property
     def count(self) -> str:
@@ -153,6 +164,8 @@ def sizes_in_words(table: pd.DataFrame) -> str:
             texts = [
                 value if isinstance(value, str) else rounded_up(value, 3) if column == "epsilon" else f"{value:,.0f}" for value in shown
             ]
+            # Different numbers may have the same rounded text.
+            texts = list(dict.fromkeys(texts))
             words[name] = f"{name} {' to '.join(texts) if shown is not finite else listed(texts)}"
     return "; ".join(words.values())
 
@@ -179,5 +192,10 @@ def index_html(cards: Sequence[FigureCard], missing: Sequence[str], left_out: Ma
     )
 
 
-def _picture(file: Path) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(file.read_bytes()).decode()}"
+def _picture(file: Path) -> Picture:
+    content = file.read_bytes()
+    shape = SHAPE.search(content)
+    if shape is None:
+        raise ValueError(f"{file} must have a viewBox, got none: draw the figure again")
+    width, height = (round(float(side)) for side in shape.groups())
+    return Picture(f"data:image/svg+xml;base64,{base64.b64encode(content).decode()}", width, height)

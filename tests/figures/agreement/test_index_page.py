@@ -116,6 +116,7 @@ def test_a_part_that_cannot_be_drawn_is_an_error_after_the_others(tmp_path: Path
 def test_sizes_are_those_of_the_table() -> None:
     table = pd.DataFrame({"clients": [10, 20, 30, 40, 2_000_000], "epsilon": 0.12345, "rounds": float("nan")})
     assert sizes_in_words(table) == "clients 10 to 2,000,000; ε 0.124"
+    assert sizes_in_words(pd.DataFrame({"epsilon": [2.9991, 2.9992, 2.9993, 2.9994, 2.9995]})) == "ε 3"
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -123,6 +124,11 @@ def test_the_page_fits_is_quiet_and_filters(folder: Path, browser: "Browser", wi
     with visit(browser, folder / "index.html", width=width) as opened:
         assert opened.beyond_the_window() == []
         page = opened.page
+        # Pictures keep their places before they are loaded, so that links lead to their figures.
+        page.get_by_role("link", name=NAMES[1], exact=True).click()
+        assert abs(page.locator(f"#{NAMES[1]}").bounding_box()["y"]) < 2
+        page.wait_for_timeout(200)
+        assert abs(page.locator(f"#{NAMES[1]}").bounding_box()["y"]) < 2
         page.get_by_role("button", name="agrees in part").click()
         shown = page.locator("article:visible")
         assert shown.count() == 1

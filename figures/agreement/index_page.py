@@ -164,6 +164,8 @@ def sizes_in_words(table: pd.DataFrame) -> str:
             texts = [
                 value if isinstance(value, str) else rounded_up(value, 3) if column == "epsilon" else f"{value:,.0f}" for value in shown
             ]
+            # Different numbers may have the same rounded text.
+            texts = list(dict.fromkeys(texts))
             words[name] = f"{name} {' to '.join(texts) if shown is not finite else listed(texts)}"
     return "; ".join(words.values())
 

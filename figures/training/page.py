@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 from ...analysis.sweeps.budgets import GUARANTEE, best_rows, budget_warnings, guarantee_sentence
 from ...analysis.sweeps.run import TaskFailure
@@ -107,9 +106,6 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
     finite = values[np.isfinite(values) & (values > 0)]
     if logarithmic and len(finite) and finite.max() > 5 * finite.min():
         axes.set_xscale("log")
-        # The label is plain text, as report figures do not parse mathematics.
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(words)
     axes.grid(visible=True)
 

@@ -116,6 +116,7 @@ def test_a_part_that_cannot_be_drawn_is_an_error_after_the_others(tmp_path: Path
 def test_sizes_are_those_of_the_table() -> None:
     table = pd.DataFrame({"clients": [10, 20, 30, 40, 2_000_000], "epsilon": 0.12345, "rounds": float("nan")})
     assert sizes_in_words(table) == "clients 10 to 2,000,000; ε 0.124"
+    assert sizes_in_words(pd.DataFrame({"epsilon": [2.9991, 2.9992, 2.9993, 2.9994, 2.9995]})) == "ε 3"
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

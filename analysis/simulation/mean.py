@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import Mechanism, MessageLaw, SecureSumMechanism
+from ...design.contracts.error import MessageLaw
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.noise.random_words import SeededWords, WordsLike
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, residues

@@ -30,9 +30,9 @@ from ...solvers.divergences.poisson_binomial_divergence import (
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.calibration import calibrate_parameter
-from ..contracts.error import VarianceParts
+from ..contracts.error import MessageLaw, VarianceParts
 from ..contracts.joint_messages import SURVIVORS
-from ..contracts.mechanism import MessageLaw, SecureSumMechanism, VectorMechanism
+from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, Privacy

@@ -20,9 +20,9 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, rounded_norm
 from ...solvers.numerics.rounding import SLACK
-from ..contracts.error import VarianceParts
+from ..contracts.error import MessageLaw, VarianceParts
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import MessageLaw, SecureSumMechanism, VectorMechanism
+from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import Declared, check_parameters
 from ..deployment.client_program import ClientProgram

@@ -124,10 +124,11 @@ def _labels(values: dict[str, Any]) -> dict[str, Any]:
 def _write(make: Any, values: dict[str, Any]) -> None:
     from ..arguments import check_choice
     from ..design.deployment.folder import LANGUAGES, write_deployment
+    from ..progress import reporting
 
     check_folder(values["output"])
     languages = [check_choice("language", language.strip(), LANGUAGES) for language in values["language"].split(",")]
-    with working("deploying"):
+    with progress_bar("deploying") as on_step, reporting(on_step):
         deployment = make()
         files = write_deployment(deployment, values["output"], languages)
     if values["json"]:
@@ -181,9 +182,10 @@ def verify_deployed(folder: Path, json: bool) -> None:
     """Verify a deployment's folder, and print what was compared; exit code 1 if anything differs."""
     from ..design.deployment.folder import verify_deployment
     from ..errors import DataError
+    from ..progress import reporting
 
     try:
-        with working(f"verifying {shown_path(folder)}"):
+        with progress_bar(f"verifying {shown_path(folder)}") as on_step, reporting(on_step):
             verification = verify_deployment(folder)
     except DataError as error:
         if json:

@@ -229,13 +229,13 @@ _LISTED = {
         "training.dp_sgd",
         "A convolutional network by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         seconds=21600,
-        quick_seconds=55,
+        quick_seconds=110,
     ),
     "cpsgd-fig2": ListedFigure(
         "training.cpsgd_fig2",
         "An epoch by cpSGD, rotated and plain, beside a trusted server's noise: accuracy against bits",
         seconds=28800,
-        quick_seconds=65,
+        quick_seconds=123,
     ),
     "dprec-table1": ListedFigure(
         "training.dp_rec.table1",
@@ -283,7 +283,7 @@ _LISTED = {
         "training.price_heat_map",
         "Sketches in a secure sum: accuracy for each pair of bits and compression rate",
         seconds=2400,
-        quick_seconds=38,
+        quick_seconds=28,
     ),
     "price-training-cohort": ListedFigure(
         "training.price_cohort",

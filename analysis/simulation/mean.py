@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import FloatArray, WordArray
+from ...arrays import FloatArray
+from ...design.contracts.error import MessageLaw
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.noise.random_words import SeededWords, WordsLike
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
-from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
+from ...design.secure_sum.modular_arithmetic import messages_modulo, residues
 
 # Number of neighbours that share masks; an even number is possible for every number of clients.
 MASK_NEIGHBOURS = 20
@@ -135,10 +136,9 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_word
         clipped += domain.clipped_count(chunk)
         input_sum = input_sum + domain.total(np.asarray(chunk))
         clipped_sum = clipped_sum + domain.total(inputs)
-        law = mechanism.law(chunk)
+        law = server.receive(chunk, random_words)
         variance += float(law.variance.sum())
         bias_sum = bias_sum + law.bias.sum(axis=0 if law.bias.ndim else None)
-        server.receive(chunk, random_words)
     answer = server.answer(clients)
     mean = clipped_sum / clients
     predicted = mechanism.predicted_error(mean, variance / clients, FEW_DRAWS).of_mean(clients)
@@ -160,7 +160,7 @@ def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, random_words: WordsL
     The function does not hold all long messages in memory at once.
     """
     server = _server(mechanism, random_words, masked=False)
-    server.receive(inputs, random_words)
+    server.add_messages(inputs, random_words)
     return server.aggregate_of(len(np.asarray(inputs)))
 
 
@@ -188,7 +188,13 @@ class _Server:
     def check_more(self, clients: int) -> None:
         """Refuse more clients than the round allows."""
 
-    def receive(self, inputs: ArrayLike, random_words: WordsLike) -> None:
+    def receive(self, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
+        """Add up the messages of a chunk, and return their law."""
+        law = self.mechanism.law(inputs)
+        self.add_messages(inputs, random_words)
+        return law
+
+    def add_messages(self, inputs: ArrayLike, random_words: WordsLike) -> None:
         # An item is a single number with a message of any length, so all messages of a chunk may exceed the memory.
         held = np.asarray(inputs)
         at_once = max(1, int(MESSAGE_BITS // max(1.0, self.mechanism.bits_per_client))) if held.ndim == 1 else max(1, len(held))
@@ -215,7 +221,6 @@ class _ModularServer(_Server):
     def __init__(self, mechanism: SecureSumMechanism, session: SecureSumSession | None) -> None:
         self.sum, self.session = mechanism, session
         self.clients = 0
-        self.total: WordArray = np.zeros(mechanism.padded_dimension, dtype=np.uint64)
         # The sum cannot overflow. Vectors of 10**9 clients, of at most 2**31 steps, have a sum below 2**61; noise of 10**12 steps each has
         # a far smaller sum; and mechanisms whose messages cannot wrap have sums below the modulus.
         self.step_sum = np.zeros(mechanism.padded_dimension, dtype=np.int64)
@@ -224,11 +229,15 @@ class _ModularServer(_Server):
         if clients > self.sum.clients:
             raise ValueError(self._other_clients(f"at least {clients}"))
 
-    def receive(self, inputs: ArrayLike, random_words: WordsLike) -> None:
+    def receive(self, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
         if self.session is None:
-            steps = self.sum.summed_steps(inputs, random_words)
-            self.step_sum += steps
-            self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
+            return self.sum.add_steps(self.step_sum, inputs, random_words)
+        self.add_messages(inputs, random_words)
+        return self.sum.law(inputs)
+
+    def add_messages(self, inputs: ArrayLike, random_words: WordsLike) -> None:
+        if self.session is None:
+            self.step_sum += self.sum.summed_steps(inputs, random_words)
             return
         # The code repeats `encode`, and records the whole numbers.
         chunk = np.asarray(inputs)
@@ -243,7 +252,7 @@ class _ModularServer(_Server):
     def aggregate_of(self, clients: int) -> NDArray[Any]:
         if clients != self.sum.clients and (self.session is not None or not self.sum.fewest_clients <= clients <= self.sum.clients):
             raise ValueError(self._other_clients(str(clients)))
-        return self.total if self.session is None else self.session.unmask()
+        return residues(self.step_sum, self.sum.modulus) if self.session is None else self.session.unmask()
 
     def answer(self, clients: int) -> _Answer:
         total = self.aggregate_of(clients)

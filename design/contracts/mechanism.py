@@ -499,10 +499,7 @@ class SecureSumMechanism(JointMessages, Mechanism):
 
     @abstractmethod
     def noisy_steps(self, inputs: ArrayLike, random_words: "WordsLike") -> IntegerArray:
-        """Return each client's message before it is reduced modulo M.
-
-        The shape is (clients of the chunk, padded_dimension).
-        """
+        """Return each client's message before it is reduced modulo M, (clients, padded_dimension)."""
 
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism itself, and refuse another number of clients.
@@ -519,6 +516,11 @@ class SecureSumMechanism(JointMessages, Mechanism):
         Mechanisms draw the sum from its distribution, if they can, without each client's message.
         """
         return np.asarray(self.noisy_steps(inputs, random_words).sum(axis=0))
+
+    def add_steps(self, total: IntegerArray, inputs: ArrayLike, random_words: "WordsLike") -> MessageLaw:
+        """Add `summed_steps` to a total in place, and return the messages' law, for simulations."""
+        total += self.summed_steps(inputs, random_words)
+        return self.law(inputs)
 
     def noise_steps(self, count: int, random_words: "WordsLike") -> IntegerArray:  # noqa: ARG002
         """Return the messages of clients without an input, before they are reduced modulo M.
@@ -545,10 +547,7 @@ class SecureSumMechanism(JointMessages, Mechanism):
 
     @abstractmethod
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sum of `noisy_steps` from the sum of messages, if the sum does not wrap.
-
-        The shape is (padded_dimension,).
-        """
+        """Return the sum of `noisy_steps` from a sum of messages that does not wrap."""
 
 
 def check_frequencies(frequencies: ArrayLike) -> FloatArray:

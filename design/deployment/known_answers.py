@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arrays import IntegerArray, WordArray
+from ...progress import counted
 from ..contracts.domains import Categories, Interval
 from ..contracts.norm_ball import NormBall
 from .public_words import public_words
@@ -72,7 +73,7 @@ def known_answers(deployment: "Deployment") -> bytes:
     clients = np.array([number * 2**52 // 7 if number % 2 else number for number in range(vectors)], dtype=np.uint64)
     every_public = public_words(bytes.fromhex(deployment.hash), rounds, clients, program.public_words)
     rows = []
-    for number in range(vectors):
+    for number in counted(range(vectors), "known answers"):
         round_number, client = int(rounds[number]), int(clients[number])
         edge = edges[number % len(edges)] if number % 3 else ()
         words = _RecordedWords(_words_of(edge, streams, key, number))

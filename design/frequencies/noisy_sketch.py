@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve, check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_tau
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import least_skellam_divergences
@@ -100,10 +100,10 @@ def skellam_items_privacy(
     norm = _norm(squared_distance, steps)
     # A bucket that differs by 2 has a larger square than two buckets that differ by 1, with the same L1 norm.
     differing = _differing(rows, adjacency)
+    l1 = float(differing * steps)
 
-    def curve() -> RenyiCurve:
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, least_skellam_divergences(variance, float(differing * steps), norm, orders))
+    def curve() -> LazyRenyiCurve:
+        return LazyRenyiCurve(lambda orders: least_skellam_divergences(variance, l1, norm, orders), DEFAULT_ORDERS[:-1])
 
     def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
         return skellam_near_gaussian_epsilon(variance, norm, differing, delta, rounds, sampled)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import least_skellam_divergences
@@ -65,9 +64,8 @@ def distributed_skellam_privacy(
     vectors = 2 if adjacency == "replace-one" else 1
     l1, l2 = vectors * min(math.sqrt(dimension) * norm, norm**2), vectors * norm
 
-    def curve() -> RenyiCurve:
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, least_skellam_divergences(variance, l1, l2, orders))
+    def curve() -> LazyRenyiCurve:
+        return LazyRenyiCurve(lambda orders: least_skellam_divergences(variance, l1, l2, orders), DEFAULT_ORDERS[:-1])
 
     def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
         return skellam_near_gaussian_epsilon(variance, l2, dimension, delta, rounds, sampled)
@@ -92,6 +90,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedSkellamMechanism(ball, clients=1000, bits=20, granularity=0.01, local_variance=0.04, delta=1e-5)
     >>> print(mechanism.guarantee)

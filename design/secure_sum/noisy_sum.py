@@ -21,6 +21,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     discrete_gaussian_renyi,
     discrete_gaussian_tau,
     rounded_gaussian_epsilon,
+    rounded_gaussian_exceeds,
     smoothed_sums,
 )
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
@@ -111,13 +112,19 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
             # No choice has an epsilon below that of the whole noise without a log-ratio.
             if gaussian_epsilon_exceeds(most, math.sqrt(count) * multiplier / spread, delta):
                 return math.inf
-            least, choices = math.inf, smoothed(count)
-            for choice in sorted(range(len(choices)), key=lambda choice: choice != best):
-                noise = choices[choice]
-                epsilon = rounded_gaussian_epsilon(noise.sigma / spread, rounds * noise.log_ratio, delta, min(most, least))
-                if epsilon is not None and epsilon < least:
+            choices = [SmoothedSum(noise.sigma / spread, rounds * noise.log_ratio) for noise in smoothed(count)]
+            if best >= len(choices):
+                best = 0
+            least = of_choice(choices[best], most) if choices else math.inf
+            for choice in np.flatnonzero(~rounded_gaussian_exceeds(choices, delta, min(most, least))).tolist():
+                epsilon = of_choice(choices[choice], min(most, least)) if choice != best else math.inf
+                if epsilon < least:
                     least, best = epsilon, choice
             return least
+
+        def of_choice(noise: SmoothedSum, most: float) -> float:
+            epsilon = rounded_gaussian_epsilon(noise.sigma, noise.log_ratio, delta, most)
+            return math.inf if epsilon is None else epsilon
 
         epsilon = of_some(clients) if all_count else least_up_to(clients, of_some)
         return epsilon if math.isfinite(epsilon) else None

@@ -30,7 +30,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.calibration import calibrate_parameter
-from ..contracts.error import VarianceParts
+from ..contracts.error import MessageLaw, VarianceParts
 from ..contracts.joint_messages import SURVIVORS
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
@@ -38,7 +38,7 @@ from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..contracts.task import Budget
 from ..noise.binomial_noise import count_successes
-from ..noise.random_words import WordsLike, word_source
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.kashin import (
     KASHIN_CONSTANT,
     LARGEST_DIMENSION,
@@ -320,7 +320,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         The call costs as much as encoding.
         """
         clipped = self.ball.clip(vectors)
-        return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
+        return np.zeros(()) if self.bias_bound == 0 else self._bias(clipped, self._represent(clipped))
 
     @property
     def variance_bound(self) -> float:
@@ -336,10 +336,14 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
         The call uses five arrays of that shape. Encode the messages of many clients in chunks.
         """
-        random_words = word_source(random_words)
-        coefficients = self._represent(vectors).coefficients
-        # No ratio exceeds 1 in absolute value, and rounding is monotone, so no bias exceeds theta.
-        return count_successes(self.theta * (coefficients / self.level), self.trials, random_words)
+        return self._successes(self._represent(vectors), word_source(random_words))
+
+    def add_steps(self, total: IntegerArray, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
+        """Add the sum of `noisy_steps` to a total in place, and return the messages' law, from one representation."""
+        clipped = self.ball.clip(inputs)
+        represented = kashin_representation(clipped, self.frame, self.level)
+        total += self._successes(represented, word_source(random_words)).sum(axis=0)
+        return MessageLaw(self._bias(clipped, represented), self._variance(represented))
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words; the numbers are below the modulus."""
@@ -377,9 +381,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         because a decoded coefficient has the variance ``(level / theta)**2 (1/4 - (theta a / level)**2) / trials``, and each of the frame's
         columns the squared norm dimension / D.
         """
-        coefficients = self._represent(vectors).coefficients
-        share = self.ball.dimension / (self.frame.size * self.trials)
-        return np.asarray(self._tosses - share * np.einsum("ij,ij->i", coefficients, coefficients))
+        return self._variance(self._represent(vectors))
 
     def variance_parts(self, vectors: ArrayLike) -> VarianceParts:
         """Return the variance of each vector as noise, that of the tosses."""
@@ -397,6 +399,17 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def _tosses(self) -> float:
         """Expected squared norm of the decoded message of the zero vector."""
         return self.ball.dimension * self.level**2 / (4 * self.trials * self.theta**2)
+
+    def _successes(self, represented: KashinRepresentation, random_words: WordSource) -> IntegerArray:
+        # No ratio exceeds 1 in absolute value, and rounding is monotone, so no bias exceeds theta.
+        return count_successes(self.theta * (represented.coefficients / self.level), self.trials, random_words)
+
+    def _bias(self, clipped: FloatArray, represented: KashinRepresentation) -> FloatArray:
+        return np.zeros(()) if self.bias_bound == 0 else (represented.scales - 1)[:, None] * clipped
+
+    def _variance(self, represented: KashinRepresentation) -> FloatArray:
+        share = self.ball.dimension / (self.frame.size * self.trials)
+        return np.asarray(self._tosses - share * np.einsum("ij,ij->i", represented.coefficients, represented.coefficients))
 
     def _represent(self, vectors: ArrayLike) -> KashinRepresentation:
         return kashin_representation(self.ball.clip(vectors), self.frame, self.level)

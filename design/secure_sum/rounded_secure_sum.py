@@ -20,7 +20,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, rounded_norm
 from ...solvers.numerics.rounding import SLACK
-from ..contracts.error import VarianceParts
+from ..contracts.error import MessageLaw, VarianceParts
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
@@ -226,6 +226,13 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
         return self._noise((count, self.padded_dimension), word_source(random_words), np.int64)
 
+    def add_steps(self, total: IntegerArray, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
+        """Add the sum of `noisy_steps` to a total in place, and return the messages' law, from one rotation."""
+        array, random_words = self.ball.check(inputs), word_source(random_words)
+        errors = np.zeros(len(array))
+        total += self._noisy(array, random_words, np.int64, errors).sum(axis=0)
+        return MessageLaw(self.known_bias(array), self._noise_variance + self._kept * errors)
+
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
@@ -310,17 +317,21 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         variance = self.variance(vectors)
         return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
-    def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        noisy = self._rounded(vectors, random_words, kind)
+    def _noisy(
+        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
+    ) -> NDArray[Any]:
+        noisy = self._rounded(vectors, random_words, kind, expected_errors)
         noisy += self._noise(noisy.shape, random_words, kind)
         return noisy
 
-    def _rounded(self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+    def _rounded(
+        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
+    ) -> NDArray[Any]:
         blocks = row_blocks(len(vectors), self.padded_dimension)
         # One array serves all parts, so that memory is allocated once.
         room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
         parts = (self._rotated(vectors[block], room) for block in blocks)
-        return self._rounding.round_parts(parts, len(vectors), random_words, kind)
+        return self._rounding.round_parts(parts, len(vectors), random_words, kind, expected_errors)
 
     def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
         clipped, rotated = room[:, : len(vectors)]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ...errors import InfeasibleError
@@ -127,6 +127,13 @@ def calibrate_discrete_gaussian(
     >>> {name: round(value, 6) for name, value in values.items()}
     {'local_sigma': 0.118436, 'granularity': 0.003842}
     """
+    return dict(_calibrated_discrete_gaussian(clients, dimension, clip_norm, bits, budget, deviations))
+
+
+@lru_cache(maxsize=64)
+def _calibrated_discrete_gaussian(
+    clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float
+) -> NamedParameters:
     neighbours, hiding = budget.adjacency, budget.survivors(clients)
 
     def parameters(local_sigma: float, granularity: float) -> NamedParameters:
@@ -140,7 +147,7 @@ def calibrate_discrete_gaussian(
         privacy = discrete_gaussian_privacy(hiding, dimension, clip_norm, values["local_sigma"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
-    return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
+    return calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations)
 
 
 def calibrate_distributed_skellam(
@@ -157,6 +164,13 @@ def calibrate_distributed_skellam(
     >>> {name: round(value, 6) for name, value in values.items()}
     {'local_variance': 0.014035, 'granularity': 0.003842}
     """
+    return dict(_calibrated_distributed_skellam(clients, dimension, clip_norm, bits, budget, deviations))
+
+
+@lru_cache(maxsize=64)
+def _calibrated_distributed_skellam(
+    clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float
+) -> NamedParameters:
     neighbours, hiding = budget.adjacency, budget.survivors(clients)
 
     def parameters(deviation: float, granularity: float) -> NamedParameters:
@@ -170,7 +184,7 @@ def calibrate_distributed_skellam(
         privacy = distributed_skellam_privacy(hiding, dimension, clip_norm, values["local_variance"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
-    return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
+    return calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations)
 
 
 def discrete_gaussian_of_noise(

@@ -151,9 +151,7 @@ class ConditionalRounding:
 
         The distance is ``granularity**2 sum f (1 - f)``, with f the fractional parts. The vectors are those of `round`.
         """
-        positions = self._positions(vectors)
-        fractions = positions - np.floor(positions)
-        return np.asarray(self.granularity**2 * np.einsum("ij,ij->i", fractions, 1 - fractions))
+        return self.granularity**2 * _spread(self._positions(vectors))
 
     def round(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Round vectors, and draw only the rejected vectors again.
@@ -175,10 +173,18 @@ class ConditionalRounding:
         array = NormBall(self.dimension, 2.0).check(vectors)
         return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), random_words)
 
-    def round_parts(self, parts: Iterable[FloatArray], count: int, random_words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
+    def round_parts(
+        self,
+        parts: Iterable[FloatArray],
+        count: int,
+        random_words: WordsLike,
+        kind: DTypeLike = np.int64,
+        expected_errors: FloatArray | None = None,
+    ) -> NDArray[Any]:
         """Round finite vectors that come in parts, `count` in all, as `round` does.
 
-        The same words give the same numbers. They are modulo 2**w if `kind`, the type of the result, has only w bits.
+        The same words give the same numbers. They are modulo 2**w if `kind`, the type of the result, has only w bits. The function adds the
+        vectors' `expected_error` to `expected_errors`, shape (count,).
         """
         random_words = word_source(random_words)
         rounded = np.empty((count, self.dimension), dtype=kind)
@@ -193,6 +199,8 @@ class ConditionalRounding:
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
                     positions = part[rows, columns] / steps[rows]
+                    if expected_errors is not None:
+                        expected_errors[start : start + len(part)][rows] += self.granularity**2 * _spread(positions)
                     round_independently(positions, random_words.uniforms(positions.shape))
                     counted = positions.astype(exact, copy=False)
                     squares[rows] += np.vecdot(counted, counted)
@@ -254,3 +262,9 @@ class ConditionalRounding:
     @property
     def _ball(self) -> NormBall:
         return NormBall(self.dimension, 2.0, self.clip_norm)
+
+
+def _spread(positions: FloatArray) -> FloatArray:
+    """Return the sum of f (1 - f) over each row's fractional parts f."""
+    fractions = positions - np.floor(positions)
+    return np.asarray(np.vecdot(fractions, 1 - fractions))

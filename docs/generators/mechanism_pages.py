@@ -13,6 +13,7 @@ from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.design.contracts.described_entry import REAL_NUMBERS
 from quietbits.design.contracts.options import NONE
 from quietbits.design.contracts.registry import Entry, Option
+from quietbits.figures.drawing.marks import mechanism_mark
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.report.report_figures import svg_text
 
@@ -41,7 +42,7 @@ def write(folder: Path) -> None:
     for name in names:
         if numbers[name]["by_epsilon"]:
             with print_style():
-                drawn = svg_text(draw_errors(numbers[name], EPSILON), name)
+                drawn = svg_text(draw_errors(numbers[name], EPSILON, mechanism_mark(name)), name)
             (folder / "figures" / f"{name}.svg").write_text(drawn, encoding="utf-8")
     pages = {name: page(REGISTRY[name], numbers[name]) for name in names}
     markup.write_pages(folder, {**pages, "index": _index()})

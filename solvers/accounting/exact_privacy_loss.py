@@ -4,8 +4,9 @@ Hockey-stick and Rényi divergences are computed without cancellation.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +41,12 @@ FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
 # Rényi sums omit terms below e^-150. Together, up to 2^24 such terms are less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
-# Largest number of values whose sums at all orders are computed together.
-FEW_VALUES = 2**10
+# Number of neighbouring values that are judged together whether they count.
+STRETCH = 2**6
+# Largest number of values whose sums at several orders are computed together, and largest number of their terms for more values.
+FEW_VALUES, MOST_TOGETHER = 2**11, 2**15
+# Number of orders whose sums take the same values.
+ORDERS_TOGETHER = 16
 # Number of losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17
 # Number of steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
@@ -112,35 +117,74 @@ class ExactPrivacyLoss:
         array = check_orders(orders)
         if len(self.log_masses) == 0:
             return np.full(len(array), -np.inf)
-        blocks = self._blocks
         finite = np.isfinite(array)
         divergences_at = np.full(len(array), self.losses.max())
         given = array[finite]
-        logarithms = _log_sums(given, blocks[0]) if len(self.losses) <= FEW_VALUES else self._logarithms(given, blocks)
-        divergences = logarithms / (given - 1)
-        near_one = np.abs(logarithms) <= LARGEST_NEAR_ONE
-        if near_one.any():
-            near = given[near_one]
-            excess = np.sum([block.excesses(near) for block in blocks], axis=0)
-            divergences[near_one] = np.log1p(excess - self.unseen + near * (self.unseen - self.certain)) / (near - 1)
+        divergences = np.empty(len(given))
+        # Neighbouring orders have nearly the same values that count.
+        places = np.argsort(given, kind="stable")
+        for start in range(0, len(given), ORDERS_TOGETHER):
+            together = places[start : start + ORDERS_TOGETHER]
+            divergences[together] = self._finite_divergences(given[together])
         divergences_at[finite] = divergences
         return divergences_at
 
+    def _finite_divergences(self, orders: FloatArray) -> FloatArray:
+        """Return the divergences at finite orders, which rise."""
+        few = self._few_values(orders)
+        logarithms = self._logarithms(orders) if few is None else _log_sums(orders, few)
+        divergences = logarithms / (orders - 1)
+        near_one = np.abs(logarithms) <= LARGEST_NEAR_ONE
+        if near_one.any():
+            near = orders[near_one]
+            excess = sum((block.excesses(near) for block in (self._blocks if few is None else (few,))), np.zeros(len(near)))
+            divergences[near_one] = np.log1p(excess - self.unseen + near * (self.unseen - self.certain)) / (near - 1)
+        return divergences
+
+    def _few_values(self, orders: FloatArray) -> "_Block | None":
+        """Return the values that count at some of the orders and those between them, or None if they are many.
+
+        All values are omitted whose probabilities, and terms of a sum relative to its largest term, are negligible.
+        """
+        if len(self.losses) <= FEW_VALUES:
+            return self._run(0, len(self.losses))
+        log_masses, other_log_masses, losses, tops, losses_at_tops = self._stretches
+        powers = orders[:, None] - 1
+        # A sum is at least its term at a stretch's most probable value.
+        largest = np.minimum(0.0, (tops + powers * losses_at_tops).max(axis=1, keepdims=True))
+        highest = np.maximum(log_masses + powers * losses, np.maximum(log_masses, other_log_masses))
+        counting = np.flatnonzero((highest > largest + NEGLIGIBLE_EXPONENT).any(axis=0))
+        first, last = (0, 0) if not len(counting) else (int(counting[0]), int(counting[-1]))
+        few = (last + 1 - first) * STRETCH * len(orders) <= MOST_TOGETHER
+        return self._run(first * STRETCH, min((last + 1) * STRETCH, len(self.losses))) if few else None
+
+    @cached_property
+    def _stretches(self) -> tuple[FloatArray, ...]:
+        """Largest logarithms of probabilities and largest losses of stretches of values, and their most probable values."""
+        starts = np.arange(0, len(self.losses), STRETCH)
+        log_masses = np.maximum.reduceat(self.log_masses, starts)
+        ends = np.append(starts[1:], len(self.losses)) - 1
+        # The most probable value of a stretch with one peak elsewhere is at one of its ends; any value gives a lower bound.
+        tops = np.where(self.log_masses[starts] > self.log_masses[ends], starts, ends)
+        others = np.maximum.reduceat(self.log_masses - self.losses, starts)
+        return log_masses, others, np.maximum.reduceat(self.losses, starts), self.log_masses[tops], self.losses[tops]
+
+    @cached_property
+    def _run(self) -> "Callable[[int, int], _Block]":
+        return cache(lambda first, last: _block(self.log_masses[first:last], self.losses[first:last]))
+
     @cached_property
     def _blocks(self) -> "list[_Block]":
-        return [
-            _block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
-            for start in range(0, len(self.losses), BLOCK)
-        ]
+        return [self._run(start, min(start + BLOCK, len(self.losses))) for start in range(0, len(self.losses), BLOCK)]
 
-    def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
+    def _logarithms(self, orders: FloatArray) -> FloatArray:
         """Return the logarithm of the sum at each order; 0 if the sum is certainly near 1."""
         logarithms, near_one = np.zeros(len(orders)), False
         # Start from the highest order. The sum's logarithm is convex, so the sum is near 1 for all orders below an order with a sum near 1.
-        for position in np.argsort(-orders):
+        for position in reversed(range(len(orders))):
             order = float(orders[position])
             if not near_one or order * self.certain > NEAR_WHOLE:
-                logarithms[position] = _log_sum(order, blocks)
+                logarithms[position] = _log_sum(order, self._blocks)
             near_one = abs(logarithms[position]) <= LARGEST_NEAR_ONE
         return logarithms
 
@@ -338,7 +382,7 @@ class _Block:
         near, excesses = self._near_excesses(orders)
         steep = np.searchsorted(sizes, LARGEST_EXPONENT / orders, side="right")
         far = near < len(sizes)
-        if len(sizes) <= FEW_VALUES:
+        if len(sizes) <= FEW_VALUES or len(sizes) * len(orders) <= MOST_TOGETHER:
             # Take all orders together, as in `_log_sums`.
             together = far & (steep == len(sizes))
             grid, first = orders[together, None], int(near.min())

@@ -6,11 +6,14 @@ The noise multiplier z is the standard deviation over the L2 sensitivity.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from ...arguments import check_real
+from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..numerics.bisection import bisect
 from ..numerics.rounding import UNIT
@@ -111,6 +114,27 @@ def gaussian_epsilon_exceeds(epsilon: float, noise_multiplier: float, delta: flo
     return epsilon < 0 or (math.isfinite(epsilon) and _log_delta_bound(noise_multiplier, epsilon) > math.log(delta))
 
 
+def gaussian_epsilons_exceed(epsilons: FloatArray, noise_multipliers: FloatArray, deltas: FloatArray) -> NDArray[np.bool_]:
+    """Return `gaussian_epsilon_exceeds` for each entry of three arrays.
+
+    Examples
+    --------
+    >>> gaussian_epsilons_exceed(np.array([0.9, 1.1]), np.full(2, 3.730632), np.full(2, 1e-5)).tolist()
+    [True, False]
+    """
+    shifts = 1 / noise_multipliers
+    lows = epsilons * noise_multipliers - shifts / 2
+    usual = (shifts <= 1) & (lows <= FAR) & (epsilons >= 0)
+    exceeds = np.empty(len(epsilons), dtype=bool)
+    for place in np.flatnonzero(~usual).tolist():
+        exceeds[place] = gaussian_epsilon_exceeds(float(epsilons[place]), float(noise_multipliers[place]), float(deltas[place]))
+    low, shift = lows[usual], shifts[usual]
+    log_deltas = -(low**2) / 2 - math.log(2 * math.pi) / 2 + np.log(shift / 2 * _slopes(low[:, None], shift[:, None]))
+    margins = _margin(np.sqrt(np.abs(log_deltas)), noise_multipliers[usual], epsilons[usual])
+    exceeds[usual] = log_deltas + margins > np.log(deltas[usual])
+    return exceeds
+
+
 def _by_tangents(multiplier: float, target: float, high: float) -> float | None:
     """Return the epsilon where delta falls to its target, by Newton's steps, or None.
 
@@ -139,10 +163,8 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
     shift = 1 / noise_multiplier
     low = epsilon * noise_multiplier - shift / 2
     if shift <= 1 and low <= FAR:
-        # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, on which M is smooth.
-        points = low / math.sqrt(2) + shift * PLACES
-        slopes = 1 - math.sqrt(math.pi) * points * scipy.special.erfcx(points)
-        return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes.dot(WEIGHTS)))
+        # The difference of two close values is the integral of -M' over a short interval, on which M is smooth.
+        return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(_slopes(low, shift)))
     log_first = float(scipy.special.log_ndtr(-low))
     if low > FAR:
         return log_first
@@ -153,6 +175,12 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
     return log_first + math.log1p(-ratio)
 
 
+def _slopes(low: Any, shift: Any) -> Any:
+    """Return the weighted sum of -M'(x) = 1 - x M(x) from u = `low` to u + `shift`, for numbers or for columns of them."""
+    points = low / math.sqrt(2) + shift * PLACES
+    return (1 - math.sqrt(math.pi) * points * scipy.special.erfcx(points)).dot(WEIGHTS)
+
+
 def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
     """Return the logarithm of delta, rounded upward by more units than its error.
 
@@ -160,8 +188,12 @@ def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
     terms of an integrand or a ratio cancel to a 1 / `low`**2 share. A ratio's exponent has two terms of about epsilon each, of 8 units.
     """
     log_delta = _log_delta(noise_multiplier, epsilon)
-    size = math.sqrt(abs(log_delta))
-    return log_delta + UNIT * (100 + 30 * size**2 + 5 * size / noise_multiplier + 32 * epsilon)
+    return log_delta + float(_margin(math.sqrt(abs(log_delta)), noise_multiplier, epsilon))
+
+
+def _margin(size: Any, noise_multiplier: Any, epsilon: Any) -> Any:
+    """Return the margin of `_log_delta_bound`, for numbers or for arrays."""
+    return UNIT * (100 + 30 * size**2 + 5 * size / noise_multiplier + 32 * epsilon)
 
 
 def _nudged(root: float, is_safe: Callable[[float], bool]) -> float:

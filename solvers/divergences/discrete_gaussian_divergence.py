@@ -49,13 +49,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IndexArray
 from ...errors import InfeasibleError
 from ..accounting.exact_privacy_loss import ExactPrivacyLoss
-from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon, gaussian_epsilon_exceeds
+from ..accounting.gaussian_privacy import (
+    LARGEST_DELTA,
+    SMALLEST_DELTA,
+    SMALLEST_MULTIPLIER,
+    gaussian_epsilon,
+    gaussian_epsilon_exceeds,
+    gaussian_epsilons_exceed,
+)
 from ..accounting.pure_privacy import check_orders
 from ..numerics.rounding import UNIT
 
@@ -82,6 +89,8 @@ DEVIATIONS = 37.0
 LEFT_OUT = 1e-285
 # Relative distance of the numbers of clients that the bounds try beyond the direct terms of tau.
 CLIENTS_STEP = 1e-4
+# Number of bounds computed together (256 kB).
+SUMS_TOGETHER = 2**15
 
 
 def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: float = BETA) -> float:
@@ -209,21 +218,24 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     counts = _counts(clients)
     taus = _about(terms, counts)
 
-    def adding(half: float) -> int:
-        return int(counts[np.argmin(half * (l2 / sigma) ** 2 / counts + taus * dimension)])
+    of_noise, of_ratios = (l2 / sigma) ** 2 / counts, taus * dimension
+
+    def adding(halves: FloatArray) -> IndexArray:
+        return np.asarray(counts[np.argmin(np.multiply.outer(halves, of_noise) + of_ratios, axis=1)].astype(np.intp))
 
     # The best number of clients rises with the order.
     halves = array / 2
-    if adding(float(halves.min(initial=math.inf))) == clients:
+    if adding(halves.min(initial=math.inf, keepdims=True)) == clients:
         added = np.full(len(array), clients)
     else:
-        added = np.array([adding(half) for half in halves.tolist()])
-    squared = (l2 / sigma) ** 2 / counts + 2 * factor / sigma * taus / np.sqrt(counts) + taus**2 * dimension
-    together = int(counts[np.argmin(squared)])
+        together = max(1, SUMS_TOGETHER // len(counts))
+        added = np.concatenate([adding(halves[start : start + together]) for start in range(0, len(halves), together)])
+    squared = of_noise + 2 * factor / sigma * taus / np.sqrt(counts) + taus**2 * dimension
+    best = int(counts[np.argmin(squared)])
 
-    tau_of = {count: _summed_tau(terms, count) for count in {*added.tolist(), together}}
+    tau_of = {count: _summed_tau(terms, count) for count in {*added.tolist(), best}}
     first = halves * (l2 / (np.sqrt(added) * sigma)) ** 2 + np.array([tau_of[count] for count in added.tolist()]) * dimension
-    noise, tau = math.sqrt(together) * sigma, tau_of[together]
+    noise, tau = math.sqrt(best) * sigma, tau_of[best]
     return np.asarray(np.minimum(first, halves * ((l2 / noise) ** 2 + 2 * (factor / noise) * tau + tau**2 * dimension)))
 
 
@@ -406,6 +418,19 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
         for square, ratio in zip(SMOOTHING_VARIANCES, ROUNDING_RATIOS, strict=True)
         if square < variance
     ]
+
+
+def rounded_gaussian_exceeds(noises: list[SmoothedSum], delta: float, most: float) -> NDArray[np.bool_]:
+    """Return for each noise whether it has no `rounded_gaussian_epsilon` up to `most`.
+
+    The noises are in units of the sensitivity, and their log-ratios those of all coordinates and rounds together.
+    """
+    multipliers, ratios = np.array([(noise.sigma, noise.log_ratio) for noise in noises]).reshape(-1, 2).T
+    allowed = np.minimum(delta * np.exp(-ratios) * (1 - ROUNDING), LARGEST_DELTA)
+    exceeds = (multipliers < SMALLEST_MULTIPLIER) | (allowed < SMALLEST_DELTA)
+    possible = ~exceeds
+    exceeds[possible] = gaussian_epsilons_exceed(most - 2 * ratios[possible], multipliers[possible], allowed[possible])
+    return np.asarray(exceeds)
 
 
 def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float, most: float = math.inf) -> float | None:

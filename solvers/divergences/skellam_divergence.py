@@ -85,13 +85,14 @@ def least_skellam_divergences(variance: float, l1_sensitivity: float, l2_sensiti
     array = check_orders(orders)
     largest = math.floor(l2_sensitivity * (1 + 1e-12))
     exact = min(largest, LARGEST_SHIFT)
-    usable = array <= (min(LARGEST_ORDER, LARGEST_REACH / exact) if exact else 0.0)
+    most = min(LARGEST_ORDER, LARGEST_REACH / exact) if exact else 0.0
+    usable = array <= most
     if variance > NEARLY * LARGEST_EXACT_VARIANCE or not usable.any():
         return divergences
     # Further noise is post-processing: a bound for less noise holds for more.
     variance = min(variance, LARGEST_EXACT_VARIANCE)
     shifts = np.arange(1, exact + 1)[:, None]
-    by_shift = np.array([_shift_divergences(variance, shift, tuple(array[usable].tolist())) for shift in shifts[:, 0].tolist()])
+    by_shift = np.array([_shift_divergences(_shifted(variance, shift, most), array[usable]) for shift in shifts[:, 0].tolist()])
     per_square, per_step = (by_shift / shifts**2).max(axis=0), (by_shift / shifts).max(axis=0)
     if largest > exact:
         nearest, furthest = (skellam_renyi_divergences(variance, shift, shift, array[usable]) / shift for shift in (exact + 1, largest))
@@ -102,22 +103,25 @@ def least_skellam_divergences(variance: float, l1_sensitivity: float, l2_sensiti
     return divergences
 
 
-@lru_cache(maxsize=2 * LARGEST_SHIFT)
-def _shift_divergences(variance: float, shift: int, orders: tuple[float, ...]) -> tuple[float, ...]:
-    """Return Rényi divergences of Skellam noise from the same noise shifted by a whole number.
+@lru_cache(maxsize=LARGEST_SHIFT)
+def _shifted(variance: float, shift: int, largest_order: float) -> ExactPrivacyLoss:
+    """Return the loss of Skellam noise against the same noise shifted by a whole number, on a window.
 
-    Values beyond the window add little. Let r(x) = P(x) / P(x - 1), which falls for x > 0, and is below v / (2 x) for the variance v. The
-    terms P(x - j)^a P(x)^(1 - a) have ratios ``r(x + 1) (r(x + 1 - j) / r(x + 1))^a``, at most ``v / (2 x + 2) exp(a j / (x + 1 - j))``,
-    as 1 / r rises by at most 2 j / v over j values. From x = 3 v and x = j (1 + a) on they are below 1/2: what is omitted is less than the
-    last term. On the other side terms are smaller than probabilities, which fall as fast.
+    Values beyond the window add little, up to the largest order. Let r(x) = P(x) / P(x - 1), which falls for x > 0, and is below v / (2 x)
+    for the variance v. The terms P(x - j)^a P(x)^(1 - a) have ratios ``r(x + 1) (r(x + 1 - j) / r(x + 1))^a``, at most ``v / (2 x + 2)
+    exp(a j / (x + 1 - j))``, as 1 / r rises by at most 2 j / v over j values. From x = 3 v and x = j (1 + a) on they are below 1/2: what is
+    omitted is less than the last term. On the other side terms are smaller than probabilities, which fall as fast.
     """
-    array = np.array(orders)
-    extent = math.ceil(max(3 * variance, shift * (2 + float(array.max())))) + 60 * math.ceil(math.sqrt(variance) + 1)
+    extent = math.ceil(max(3 * variance, shift * (2 + largest_order))) + 60 * math.ceil(math.sqrt(variance) + 1)
     logarithms = _log_probabilities(variance, extent)
-    own, losses = logarithms[:-shift], logarithms[:-shift] - logarithms[shift:]
-    divergences = ExactPrivacyLoss(own, losses, 0.0, 0.0).renyi_divergences(array)
-    last = np.maximum(own[-1] + (array - 1) * losses[-1], own[0])
-    return tuple((np.logaddexp((array - 1) * divergences, last + math.log(2)) / (array - 1)).tolist())
+    return ExactPrivacyLoss(logarithms[:-shift], logarithms[:-shift] - logarithms[shift:], 0.0, 0.0)
+
+
+def _shift_divergences(loss: ExactPrivacyLoss, orders: FloatArray) -> FloatArray:
+    """Return Rényi divergences of Skellam noise from shifted noise, with the bound on the values beyond the window."""
+    divergences = loss.renyi_divergences(orders)
+    last = np.maximum(loss.log_masses[-1] + (orders - 1) * loss.losses[-1], loss.log_masses[0])
+    return np.asarray(np.logaddexp((orders - 1) * divergences, last + math.log(2)) / (orders - 1))
 
 
 @lru_cache(maxsize=4)

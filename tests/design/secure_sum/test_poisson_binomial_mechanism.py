@@ -43,6 +43,16 @@ class FixedWords(WordSource):
         return np.full(count, self.value, dtype=np.uint64)
 
 
+class Steps(WordSource):
+    """Source of given random bits, a step at a time; all later bits are 0."""
+
+    def __init__(self, steps: list[np.ndarray], kind: type = np.uint8) -> None:
+        self.steps = [step.astype(kind).view(np.uint64) for step in reversed(steps)]
+
+    def __call__(self, count: int) -> WordArray:
+        return self.steps.pop() if self.steps else np.zeros(count, dtype=np.uint64)
+
+
 def errors_of_rounds(mechanism: PoissonBinomialMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
     """Return errors of the mean in independent rounds, shape (rounds, dimension)."""
     messages = mechanism.encode(np.tile(vectors, (rounds, 1)), np.random.default_rng(seed)).reshape(rounds, len(vectors), -1)
@@ -68,15 +78,45 @@ def test_a_bias_below_the_resolution_is_none() -> None:
         assert count_successes(np.array([bias]), 1, FixedWords(2**63)).tolist() == [0]
 
 
-def test_successes_have_the_binomial_distribution() -> None:
-    biases = np.tile([-0.4, 0.05, 0.3], (300_000, 1))
-    counts = count_successes(biases, 3, seeded_words(np.random.default_rng(1)))
+@pytest.mark.parametrize("trials", [3, 5, 12, 33, 64, 67])
+def test_successes_have_the_binomial_distribution(trials: int) -> None:
+    biases = np.tile([-0.4, 0.05, 0.3], (100_000, 1))
+    counts = count_successes(biases, trials, seeded_words(np.random.default_rng(trials)))
     assert counts.shape == biases.shape
     for column, bias in enumerate(biases[0].tolist()):
-        expected = stats.binom.pmf(np.arange(4), 3, 0.5 + bias) * len(counts)
-        counted = np.bincount(counts[:, column], minlength=4)
-        # Chi-square with 3 degrees of freedom exceeds 30 with probability 1.4e-6.
-        assert np.sum((counted - expected) ** 2 / expected) < 30
+        expected = stats.binom.pmf(np.arange(trials + 1), trials, 0.5 + bias) * len(counts)
+        counted = np.bincount(counts[:, column], minlength=trials + 1)
+        many = expected > 20
+        statistic = np.sum((counted - expected)[many] ** 2 / expected[many])
+        assert stats.chi2.sf(statistic, np.count_nonzero(many)) > 1e-6
+
+
+@pytest.mark.parametrize("eighths", range(1, 8))
+def test_successes_are_binomial_over_all_random_bits(eighths: int) -> None:
+    # Three digits decide a probability of whole eighths: all bits of five trials are tried.
+    patterns = np.arange(8**5)
+    counts = count_successes(np.full(8**5, eighths / 8 - 0.5), 5, Steps([patterns >> 5 * step & 31 for step in range(3)]))
+    ways = [math.comb(5, successes) * eighths**successes * (8 - eighths) ** (5 - successes) for successes in range(6)]
+    assert np.bincount(counts, minlength=6).tolist() == ways
+
+
+@pytest.mark.parametrize("bias", [0.3, -0.41, 1 / 3])
+def test_the_first_other_digit_decides(bias: float) -> None:
+    threshold = 2**63 + math.trunc(Fraction(bias) * 2**64)
+    for place in range(64):
+        equal = Steps([np.full(1, 2**64 - 1, dtype=np.uint64)] * place, kind=np.uint64)
+        assert count_successes(np.array([bias]), 64, equal).tolist() == [64 * (threshold >> (63 - place) & 1)]
+    # A number that equals the threshold is not below it.
+    assert count_successes(np.array([bias]), 64, FixedWords(2**64 - 1)).tolist() == [0]
+
+
+def test_the_number_of_words_does_not_depend_on_biases() -> None:
+    after = []
+    for bias in (-0.4, 0.0, 1 / 3):
+        rng = np.random.default_rng(5)
+        count_successes(np.full(50_000, bias), 37, rng)
+        after.append(rng.integers(2**62))
+    assert len(set(after)) == 1
 
 
 def test_bad_tosses_are_refused() -> None:
@@ -90,6 +130,16 @@ def test_bad_tosses_are_refused() -> None:
 
 
 # Tests of the mechanism
+
+
+def test_steps_and_their_law_come_from_one_representation() -> None:
+    vectors, total = np.random.default_rng(1).normal(size=(4, 5)) * 9, np.ones(MECHANISM.padded_dimension, dtype=np.int64)
+    for mechanism in (MECHANISM, made(kashin_constant=1.0)):
+        total[:] = 1
+        law = mechanism.add_steps(total, vectors, np.random.default_rng(2))
+        assert (total - 1).tolist() == mechanism.summed_steps(vectors, np.random.default_rng(2)).tolist()
+        assert np.array_equal(law.bias, mechanism.law(vectors).bias)
+        assert np.array_equal(law.variance, mechanism.law(vectors).variance)
 
 
 def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:

@@ -323,3 +323,18 @@ def test_two_values_that_are_nearly_alike_keep_their_digits(share: float) -> Non
         exact = mpmath.mpf(share)
         expected = [float(mpmath.log(((1 + 2 * exact) ** order + (1 - 2 * exact) ** order) / 2) / (order - 1)) for order in orders]
     np.testing.assert_allclose(loss.renyi_divergences(orders), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shift", [1, 300])
+def test_a_window_of_the_values_that_count_has_the_sum_of_all(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    # Most values of a wide Gaussian are negligible at every order, and other values count at other orders.
+    places = np.arange(-20_000, 20_000) / 200
+    own, other = (-((places - mean) ** 2) / 2 for mean in (0.0, shift / 200))
+    own, other = own - logsumexp(own), other - logsumexp(other)
+    orders = [1.05, 1.5, 2.0, 9.0, 60.0]
+    loss = ExactPrivacyLoss(own, own - other, 0.0, 0.0)
+    expected = [logsumexp(order * own - (order - 1) * other) / (order - 1) for order in orders]
+    for together in (2**15, 2**20):
+        monkeypatch.setattr(exact_privacy_loss, "MOST_TOGETHER", together)
+        assert loss.renyi_divergences(orders) == pytest.approx(expected, rel=1e-9)
+        assert [loss.renyi_divergences([order])[0] for order in orders] == pytest.approx(expected, rel=1e-9)

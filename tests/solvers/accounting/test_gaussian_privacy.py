@@ -15,6 +15,7 @@ from quietbits.solvers.accounting.gaussian_privacy import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_epsilon_exceeds,
+    gaussian_epsilons_exceed,
     gaussian_noise_multiplier,
 )
 
@@ -87,6 +88,22 @@ def test_which_epsilons_are_exceeded(noise_multiplier: float, delta: float) -> N
     assert not gaussian_epsilon_exceeds(epsilon, noise_multiplier, delta)
     assert gaussian_epsilon_exceeds(-1e-9, noise_multiplier, delta)
     assert not gaussian_epsilon_exceeds(math.inf, noise_multiplier, delta)
+
+
+def test_arrays_are_compared_as_their_entries_are() -> None:
+    cases = [
+        (epsilon, multiplier, delta)
+        for multiplier in (0.01, 0.9, 1.1, 40.0, 1e4)
+        for delta in (1e-200, 1e-9, 0.1)
+        for epsilon in (
+            -1.0,
+            0.0,
+            *(gaussian_epsilon(multiplier, delta) * factor for factor in (0.5, 1 - 1e-8, 1.0, 1 + 1e-8, 3.0)),
+            math.inf,
+        )
+    ]
+    exceeds = gaussian_epsilons_exceed(*np.array(cases).T)
+    assert exceeds.tolist() == [gaussian_epsilon_exceeds(*case) for case in cases]
 
 
 def test_a_multiplier_of_one_is_found() -> None:

@@ -222,8 +222,8 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         "The mechanism of least predicted squared L2 error over Zipf's frequencies, with messages of at most the given bits; under its "
-        f"name: the error over that of a trusted server's Gaussian noise. ε is for {first['adjacency']} adjacency: secure-sum trust model, and shuffled, at δ "
-        f"= {frame['delta'].max():g}, local trust model at δ = 0; for the trusted server, central trust model.",
+        f"name: the error over that of a trusted server's Gaussian noise. ε is for {first['adjacency']} adjacency: secure-sum trust "
+        f"model, and shuffled, at δ = {frame['delta'].max():g}, local trust model at δ = 0; for the trusted server, central trust model.",
     )
     return figure
 

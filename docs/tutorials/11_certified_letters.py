@@ -19,7 +19,7 @@ certified = {}
 for bits in BITS:
     table = quietbits.design_mvu(epsilon=2.0, bits_in=2, bits_out=bits)
     certified[bits] = quietbits.certify_letters(table, tolerance=0.01, seconds=20.0).table
-    print(f"{bits} bits: {certified[bits].gaps}")
+    print(f"{bits}-bit messages: {certified[bits].gaps}")
 
 # %%
 # The proof becomes part of the table's file. ``verify`` recomputes it from the file, without a solver.

@@ -200,6 +200,17 @@ def listed(words: Sequence[str], most: int = 6) -> str:
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(1200, "task")
+    ('1 task', '1,200 tasks')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 class Shown(ABC):
     """A result with a line of text, a table (`to_frame`) and a picture (`plot`).
 

@@ -81,7 +81,7 @@ def explore_command(
     Every table is verified first. The page is one file that works offline.
     """
     check_there(folder)
-    check_outputs(output, inputs=[folder])
+    check_outputs(output, inputs=[folder, *(file for kind in ("*.json", "*.parquet") for file in folder.glob(kind))])
     from ..figures.explorer.explorer_page import write_explorer
 
     with progress_bar(f"listing the tables of {shown_path(folder)}") as on_step:

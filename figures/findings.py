@@ -47,8 +47,8 @@ def range_in_words(low: float, high: float) -> str:
 
     Examples
     --------
-    >>> range_in_words(1.2345, 7.0001), range_in_words(3.0, 3.0), range_in_words(0.5, float("inf"))
-    ('1.23 to 7.01', '3', '0.5 to infinite')
+    >>> range_in_words(1.2345, 7.0001), range_in_words(3.0, 3.0), range_in_words(1234.5, float("inf"))
+    ('1.23 to 7.01', '3', '1,230 to infinite')
     """
     ends = [_end(low, rounded_down), _end(high, rounded_up)]
     return " to ".join(dict.fromkeys(ends))
@@ -57,7 +57,8 @@ def range_in_words(low: float, high: float) -> str:
 def _end(value: float, rounded: Callable[[float, int], str]) -> str:
     if math.isinf(value):
         return "infinite" if value > 0 else "minus infinite"
-    return f"{value:,.0f}" if value.is_integer() else rounded(value, DIGITS)
+    text = f"{value:.0f}" if value.is_integer() else rounded(value, DIGITS)
+    return f"{float(text):,.0f}" if text.lstrip("-").isdigit() else text
 
 
 def ratios(upper: pd.DataFrame, lower: pd.DataFrame, by: Sequence[str], column: str) -> "pd.Series[float]":

@@ -96,14 +96,16 @@ def record_finished(output: Path, grid: GridRun, heading: str, files: Iterable[P
 
 
 def read_finished(output: Path, name: str) -> FinishedFigure | None:
-    """Return the record of a figure, or None if it was not drawn, or a file has changed since."""
+    """Return the record of a figure, or None if it was not drawn, its record is damaged, or a file has changed since."""
     try:
         document = json.loads(_record(output, name).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        if document.pop("format") != FORMAT:
+            return None
+        files = tuple((str(file), str(digest)) for file, digest in document.pop("files"))
+        finished = FinishedFigure(**document, files=files)
+    except (FileNotFoundError, AttributeError, KeyError, TypeError, ValueError):
+        # A figure whose record is damaged is drawn again from its results.
         return None
-    if document.pop("format", None) != FORMAT:
-        return None
-    finished = FinishedFigure(**document | {"files": tuple((file, digest) for file, digest in document["files"])})
     unchanged = all((output / file).is_file() and _digest(output / file) == digest for file, digest in finished.files)
     return finished if unchanged else None
 

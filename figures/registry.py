@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
+from ..analysis.sweeps.run import IncompleteSweepError
 from ..arguments import check_listed
 from ..errors import DataNotFoundError
 from ..extras import missing_extra
@@ -106,7 +107,8 @@ def reproduce(
     DataError
         If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. No task runs then.
     IncompleteSweepError
-        If some tasks failed; the other tasks are finished and saved.
+        If some tasks of the only figure failed; the other tasks are finished and saved. Where several figures are made, the others are
+        drawn, and a ValueError names those that failed.
     """
     from .agreement.index_page import FigureIndex
 
@@ -134,14 +136,23 @@ def reproduce(
     index = FigureIndex(output, list(selected))
     for name in work.left_out:
         index.leave_out(name, f"no task has {part}")
-    files, undrawn, before = list[Path](), list[str](), 0
+    files, undrawn, failed, before = list[Path](), list[str](), dict[str, ValueError | LookupError](), 0
     for figure in work.figures:
         entry, own = FIGURES[figure.name], selected[figure.name]
         if figure.drawn:
             files += [output / file for file, _ in kept[figure.name].files]
             continue
         progress = part_of(on_step, before, figure.weight, work.steps, entry.name)
-        rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
+        try:
+            rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
+        except IncompleteSweepError as error:
+            if len(work.figures) == 1:
+                raise
+            # The other figures do not depend on this one.
+            failed[entry.name] = error
+            index.leave_out(entry.name, str(error))
+            before += figure.weight
+            continue
         on_step(before + figure.weight - 1, work.steps, f"drawing {entry.name}")
         before += figure.weight
         grid = GridRun(
@@ -156,18 +167,27 @@ def reproduce(
         )
         try:
             finished = _write(entry, entry.table(_without_provenance(rows)), output, grid)
-        except (LookupError, ValueError):
-            if not part:
+        except (LookupError, ValueError) as error:
+            if part:
+                # A picture may need tasks that the part leaves out.
+                undrawn.append(entry.name)
+                index.leave_out(entry.name, "the part lacks tasks that the picture needs")
+            elif len(work.figures) == 1:
                 raise
-            # A picture may need tasks that the part leaves out.
-            undrawn.append(entry.name)
-            index.leave_out(entry.name, "the part lacks tasks that the picture needs")
+            else:
+                failed[entry.name] = error
+                index.leave_out(entry.name, f"its drawing failed: {error}")
             continue
         files += [output / file for file, _ in finished.files]
         index.add(finished)
         index.write()
         on_step(before, work.steps, f"drew {entry.name}")
     files.append(index.write())
+    if failed:
+        faults = "; ".join(f"{name}: {error}" for name, error in failed.items())
+        raise ValueError(f"{len(failed)} of {len(work.figures)} figures failed, the others are drawn: {faults}") from next(
+            iter(failed.values())
+        )
     if undrawn:
         raise ValueError(
             f"only must leave the tasks that a picture needs, got {part} for {', '.join(undrawn)}: allow more values of these figures; "

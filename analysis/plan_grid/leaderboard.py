@@ -6,6 +6,7 @@ import os
 import pandas as pd
 
 from ...design.contracts.guarantee import TRUST_MODELS
+from ...shown import counted, listed
 from ..catalogue.registry import REGISTRY
 from ..planner.bound import WEAK
 
@@ -48,7 +49,9 @@ def judged(board: pd.DataFrame) -> pd.DataFrame:
     """
     numbers = {task: number for number, task in enumerate(board["task"].unique(), 1)}
     rows = board[board["mechanism"].notna()].copy()
-    rows = rows.astype(dict.fromkeys(("recommended", "on_real_numbers", "unbiased"), bool))
+    # A column without any value is stored without a type.
+    floats = ("lower_bound", "ratio_to_bound", "central_error", "ratio_to_central", "answer_zero_error")
+    rows = rows.astype(dict.fromkeys(("recommended", "on_real_numbers", "unbiased"), bool) | dict.fromkeys(floats, float))
     # A bound for a number is stated however weak it is: a plan's rows judge for themselves.
     weak = (rows["trust_model"] != "local") & (rows["lower_bound"] < WEAK * rows["central_error"])
     by_bound = rows["ratio_to_bound"].notna() & ~weak
@@ -105,8 +108,8 @@ def winners_in_words(rows: pd.DataFrame) -> list[str]:
         zero = int(chosen["zero_wins"].sum())
         without = f"; answering without messages has at most the winner's error in {zero}" if zero else ""
         sentences.append(
-            f"{model}: {' and '.join(first)} {'wins' if len(first) == 1 else 'win'} {'' if len(first) == 1 else 'each '}"
-            f"{counts.iloc[0]} of {served['number'].nunique()} tasks, with {chosen['mechanism'].nunique()} different winners{without}"
+            f"{model}: {listed(first)} {'wins' if len(first) == 1 else 'win'} {'' if len(first) == 1 else 'each '}"
+            f"{counts.iloc[0]} of {counted(served['number'].nunique(), 'task')}, with {counted(len(counts), 'different winner')}{without}"
         )
     return sentences
 

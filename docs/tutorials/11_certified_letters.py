@@ -30,8 +30,8 @@ print(f"no table of two bits has less than {certificate.letters_lower_bound:.4f}
 print(f"no table of any size has less than {certificate.lower_bound:.4f}")
 
 # %%
-# The bars are the variance of each table. The marks show the least variance that a table of as many letters, and of any size, could have. A
-# longer message can gain only what lies above the lower line. A longer search can gain only what lies above the mark.
+# The bars are the variance of each table. No table of as many letters has a variance below its mark, and no table of any size has one below
+# the line. A longer message can gain only what lies above the line. A longer search can gain only what lies above the mark.
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axes.bar(

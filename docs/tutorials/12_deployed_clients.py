@@ -47,7 +47,7 @@ print(f"{estimate.accepted} messages accepted, refused: {estimate.refused}")
 print(f"epsilon left of a client's budget: {estimate.epsilon_left:g}")
 
 # %%
-# The estimate comes with standard errors from the messages alone. The bars are twice as long on each side.
+# The estimate comes with standard errors from the messages alone. The bars are two standard errors long on each side.
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 pages = np.arange(PAGES)

@@ -3,7 +3,8 @@ Shuffled messages: many clients hide each other
 ===============================================
 
 A shuffler removes senders and order before the server sees the messages. Each message may then reveal more by itself than all clients together
-promise. This program compares three ways to use a shuffler.
+promise. This program compares two ways to use a shuffler with messages that
+are not shuffled.
 """
 
 # %%

@@ -2,13 +2,13 @@
 A trusted server: noise on a grid, and few bits
 ===============================================
 
-A trusted server adds noise to the exact sum. No other trust model has less error, so that this one measures the others. Its mechanisms draw
-whole numbers, because noise of floating-point numbers reveals more than its guarantee says.
+A trusted server adds noise to the exact sum. It can do all that clients do in the other trust models, so its least error is a reference for
+them. Its mechanisms draw whole numbers, because noise of floating-point numbers can reveal more than its guarantee says.
 """
 
 # %%
-# For numbers, the staircase mechanism has the least variance that is possible. The figure below shows its error beside the discrete Laplace
-# mechanism's, which is as good for a small epsilon.
+# For numbers and delta 0, staircase noise has the least variance of all noise that does not depend on the data. The figure below shows its
+# error beside that of discrete Laplace noise, which is nearly as good for a small epsilon.
 
 import matplotlib.pyplot as plt
 
@@ -35,9 +35,8 @@ print(
 )
 
 # %%
-# A vector's coordinates are long messages. ``subsampled-gaussian`` sends a few bits of a secret sample of coordinates, and the server adds
-# Gaussian noise to their sum. The sample hides a client too: the message shrinks more than the error
-# grows.
+# All coordinates of a vector make a long message. ``subsampled-gaussian`` sends a few bits of a secret sample of coordinates, and the server
+# adds Gaussian noise to their sum. The sample hides a client, too: the message shrinks more than the error grows.
 
 ball = quietbits.NormBall(dimension=1024, norm=2.0)
 task = quietbits.Task(ball, CLIENTS, epsilon=1.0, delta=1e-6, adjacency="add-or-remove-one")

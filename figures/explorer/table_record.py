@@ -63,7 +63,7 @@ def table_record(name: str, content: bytes, table: LookupTable) -> dict[str, Any
     table : LookupTable
         The verified table of the file.
     """
-    low, high = table.interval
+    low, high = map(float, table.interval)
     deployment = Deployment(TableMeanMechanism(table), table.mechanism)
     values = np.linspace(low, high, 1 + (len(table.weights) - 1) * values_between(len(table.weights)))
     # One coordinate, and any two values of the interval.
@@ -71,7 +71,9 @@ def table_record(name: str, content: bytes, table: LookupTable) -> dict[str, Any
     return {
         "file": name,
         "letters": table.letters.tolist(),
-        "values": _short(values),
+        # The page computes the values themselves: rounded ones would collapse on a narrow interval far from zero.
+        "interval": [low, high],
+        "steps": len(values) - 1,
         "variances": _short(table.variance(values)),
         "lines": [[line.kind, line.words, line.height, line.text] for line in variance_lines(table)],
         "orders": ORDERS.tolist(),

@@ -221,9 +221,9 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     add_caption(
         figure,
-        "The mechanism of least predicted squared L2 error over Zipf's frequencies, with messages of at most the given bits; under its "
-        f"name: the error over a trusted server's. ε is for {first['adjacency']} adjacency: secure-sum trust model, and shuffled, at δ "
-        f"= {frame['delta'].max():g}, local trust model at δ = 0; for the trusted server, central trust model.",
+        "The mechanism of least predicted squared L2 error over Zipf's frequencies, with messages of at most the given bits; below it: "
+        f"its error over a trusted server's Gaussian noise. ε is for {first['adjacency']} adjacency: secure-sum trust model, and "
+        f"shuffled, at δ = {frame['delta'].max():g}, local trust model at δ = 0; trusted server: central trust model.",
     )
     return figure
 
@@ -290,7 +290,7 @@ FIGURE = FigureEntry(
     draw=draw_regimes,
     summary=lambda rows: winners(rows)[COLUMNS],
     findings=(
-        Finding("Error over a trusted server's", lambda frame: _over(winners(frame), "central_squared_error")),
+        Finding("Error over that of a trusted server's Gaussian noise", lambda frame: _over(winners(frame), "central_squared_error")),
         Finding("next kind's error over it", lambda frame: winners(frame)["next_kind_ratio"]),
     ),
 )

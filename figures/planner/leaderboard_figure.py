@@ -15,6 +15,7 @@ from ...analysis.plan_grid.leaderboard import PROVEN_BOUND, TRUSTED_SERVER
 from ...design.contracts.guarantee import TRUST_MODELS
 from ..drawing.marks import TRUST_MARKS, Mark, mechanism_mark
 from ..drawing.style import GREY, SMALLEST_TYPE, WIDTH
+from ..report.report_figures import drawable
 
 COLUMNS = 4
 # Heights in inches: a row of tasks, a name in a legend, the least of a trust model's panel, and what titles and labels take.
@@ -34,11 +35,11 @@ CROSS: Mapping[str, Any] = MappingProxyType({"linestyle": "", "marker": "x", "ma
 
 
 def draw_tasks(rows: pd.DataFrame) -> Figure:
-    """Draw judged rows in a panel for each task: ratio against bits of a message, by trust model.
+    """Draw judged rows in a panel for each task with a reference: ratio against bits of a message, by trust model.
 
     Rings mark the recommended mechanisms, and crosses those that the answer without messages beats.
     """
-    numbers = sorted(rows["number"].unique())
+    numbers = sorted(rows.loc[rows["ratio"].notna(), "number"].unique())
     lines = math.ceil(len(numbers) / COLUMNS)
     figure = Figure(figsize=(WIDTH, 0.7 + TASK_HEIGHT * lines), layout="constrained")
     panels = figure.subplots(lines, COLUMNS, sharey=True, squeeze=False)
@@ -90,7 +91,7 @@ def draw_trust_models(rows: pd.DataFrame) -> Figure:
         axes.set_ylabel(RATIO)
         axes.set_title(model, loc="left")
         axes.set_xlabel("bits of a message over the number of coordinates" if place == len(models) - 1 else "")
-        keys = [Line2D([], [], label=name, **mechanism_mark(name).points) for name in names[model]]
+        keys = [Line2D([], [], label=drawable(name), **mechanism_mark(name).points) for name in names[model]]
         beside.legend(handles=keys, loc="upper left", borderaxespad=0, labelspacing=0.25)
     figure.legend(handles=_references(), loc="outside upper center", ncols=2)
     return figure

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pandas as pd
 from markupsafe import Markup
 
 from ...analysis.plan_grid.leaderboard import PROVEN_BOUND, TRUSTED_SERVER, absent, judged, standings, winners_in_words
 from ...design.contracts.guarantee import TRUST_MODELS
 from ...files import write_atomically
-from ...shown import in_figures, listed, with_powers
+from ...shown import counted, in_figures, listed, with_powers
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.style import print_style
 from ..report.pages import fill_template
@@ -80,7 +81,7 @@ class LeaderboardParts:
     winners, standings, rows : str
         Tables: a row for each task, for each mechanism, and for both.
     tasks_figure, trust_figure : str
-        ``<svg>`` elements: a panel for each task, and for each trust model.
+        ``<svg>`` elements: a panel for each task, and for each trust model. Both are empty if no task has a reference.
     assets : str
         Styles and scripts of the tables, which follow them.
     absent : tuple of str
@@ -106,8 +107,11 @@ def leaderboard_parts(board: pd.DataFrame, link: Link = lambda _: None) -> Leade
     if rows.empty:
         raise ValueError("board must have a row with a mechanism, got none: change the tasks")
     shown = rows[rows["number"] <= MOST_TASKS]
-    with print_style():
-        tasks, trust = svg_text(draw_tasks(shown), "tasks"), svg_text(draw_trust_models(shown), "trust")
+    tasks = trust = ""
+    if shown["ratio"].notna().any():
+        # Names of other packages are plain text.
+        with print_style(), mpl.rc_context({"text.parse_math": False}):
+            tasks, trust = svg_text(draw_tasks(shown), "tasks"), svg_text(draw_trust_models(shown), "trust")
     return LeaderboardParts(
         (_size(rows), *winners_in_words(rows)),
         winners_table(board, shown, link).html(),
@@ -235,6 +239,6 @@ def _size(rows: pd.DataFrame) -> str:
     date = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     left = f"; the page shows the first {MOST_TASKS} tasks" if rows["number"].max() > MOST_TASKS else ""
     return (
-        f"{rows['number'].nunique()} tasks, {rows['mechanism'].nunique()} mechanisms, {len(rows)} rows; {listed(packages)}, run on "
-        f"{date}{left}"
+        f"{counted(rows['number'].nunique(), 'task')}, {counted(rows['mechanism'].nunique(), 'mechanism')}, {counted(len(rows), 'row')}; "
+        f"{listed(packages)}, run on {date}{left}"
     )

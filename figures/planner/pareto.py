@@ -127,7 +127,7 @@ def _caption(frame: pd.DataFrame, left_out: int) -> str:
     else:
         held = f"numbers from {first['low']:g} to {first['high']:g}"
     rounds = "" if first["rounds"] == 1 else f" over {first['rounds']:.0f} rounds"
-    hidden = "" if not left_out else f" Left out: {left_out} designs above {MOST_EXCESS:g} times the least error."
+    hidden = "" if not left_out else f" Left out: {left_out} designs above {MOST_EXCESS:g} times their trust model's least."
     return (
         f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
         f"{first['adjacency']} adjacency. Errors are predicted for the population {first['population']}. Lines: the least of releasable "

@@ -107,6 +107,10 @@ def test_a_folder_is_explored(folder: Path, tmp_path: Path) -> None:
     run = invoke("explore", folder, "--output", tmp_path / "explorer.html")
     assert (run.exit_code, run.stdout) == (0, f"Explorer of 4 tables: {tmp_path / 'explorer.html'}\n")
     assert '<option value="3">epsilon_2_bits_1_2.json</option>' in (tmp_path / "explorer.html").read_text()
+    table = folder / "epsilon_2_bits_1_2.json"
+    content = table.read_bytes()
+    refused = invoke("explore", folder, "--output", table)
+    assert (refused.exit_code, "which it would overwrite" in refused.stderr, table.read_bytes()) == (2, True, content)
     refused = invoke("explore", tmp_path, "--output", tmp_path / "nothing.html")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == f"quietbits: {tmp_path}: it has no tables: there must be .json files, or an index.parquet of some\n"

@@ -558,3 +558,25 @@ def test_a_task_that_fails_is_named_and_no_figure_is_drawn(tmp_path: Path, monke
     with pytest.raises(IncompleteSweepError, match=r"tasks failed: .*no noise for 0\.2"):
         reproduce(["cpsgd-fig1"], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+@pytest.mark.usefixtures("small_figures", "one_picture")
+def test_a_figure_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: NoisePoint, _: None = None) -> list[dict[str, Any]]:
+        raise InfeasibleError(f"no noise for {self.epsilon:g}")
+
+    monkeypatch.setattr(NoisePoint, "run", fail)
+    names = ("cpsgd-fig1", "dprec-communication", "binomial-slack")
+    few = {name: registry.FIGURES[name] for name in names}
+    few[names[1]] = replace(few[names[1]], summary=lambda table: table["no column"])
+    monkeypatch.setattr(registry, "FIGURES", few)
+    steps: list[tuple[int, int, str]] = []
+    failures = r"2 of 3 figures failed, the others are drawn: cpsgd-fig1: .*no noise.*; dprec-communication: 'no column'"
+    with pytest.raises(ValueError, match=failures):
+        reproduce(None, tmp_path, seed=7, on_step=lambda *step: steps.append(step))
+    assert (tmp_path / "binomial-slack.svg").is_file()
+    assert not (tmp_path / "cpsgd-fig1.svg").exists()
+    assert steps[-1][0] == steps[-1][1]
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "no noise for 0.2" in page
+    assert "as its drawing failed" in page

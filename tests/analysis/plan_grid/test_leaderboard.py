@@ -14,6 +14,7 @@ from quietbits.analysis.plan_grid.run import plan_grid
 from quietbits.analysis.plan_grid.spec import parse_plan_grid
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.progress import silent
+from quietbits.shown import counted
 from quietbits.version import __version__
 
 DATE = dt.date(2026, 11, 27)
@@ -102,7 +103,7 @@ def test_standings_count_wins_and_take_medians(board: pd.DataFrame) -> None:
         served = rows[rows["trust_model"] == model]
         first = served.loc[served["recommended"], "mechanism"].value_counts()
         assert first.index[0] in text
-        assert f" {first.iloc[0]} of {served['number'].nunique()} tasks, with {len(first)} different winners" in text
+        assert f" {first.iloc[0]} of {counted(served['number'].nunique(), 'task')}, with {counted(len(first), 'different winner')}" in text
 
 
 def test_absent_mechanisms_have_a_reason(board: pd.DataFrame) -> None:

@@ -112,3 +112,11 @@ def test_an_empty_table_is_judged_of_no_claim() -> None:
         for paper_claim in figure.claims:
             for need in paper_claim.needs:
                 assert need.lacking(pd.DataFrame({"data": []})), (name, paper_claim.statement)
+
+
+@pytest.mark.parametrize("figure", ["price-rounds", "price-needed-bits"])
+@pytest.mark.parametrize(("dimension", "agreement"), [(10_001, AGREES), (10_000, TOO_SMALL)])
+def test_claims_of_high_dimensions_are_judged_by_those_alone(dimension: int, figure: str, agreement: str) -> None:
+    rows = {"clients": 100, "epsilon": 1.0, "dimension": dimension, "rounds": 1, "mechanism": "bounds"}
+    errors = {"predicted_squared_error": 2.0, "zero": 1.0, "sufficient_bits": 100.0}
+    assert FIGURE_CLAIMS[figure].claims[0].judged(pd.DataFrame([rows | errors])).agreement == agreement

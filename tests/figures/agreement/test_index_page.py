@@ -80,6 +80,18 @@ def test_what_was_drawn_is_kept_and_the_rest_is_made(copy: Path, monkeypatch: py
     assert (copy / "index.html").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "record", ["", "null", "[]", '{"format": "quietbits-figure/1"}', '{"format": "quietbits-figure/1", "files": [[]]}']
+)
+def test_a_figure_with_a_damaged_record_is_drawn_again(copy: Path, record: str) -> None:
+    path = copy / "results" / "dprec-communication" / "figure.json"
+    drawn = path.read_bytes()
+    path.write_text(record, encoding="utf-8")
+    assert read_finished(copy, "dprec-communication") is None
+    reproduce(["dprec-communication"], copy, quick=True)
+    assert path.read_bytes() == drawn
+
+
 def test_a_part_is_named_in_picture_and_page_and_serves_the_whole(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work: list[str] = []
     output = copy / "part"

@@ -225,7 +225,7 @@ def test_bounds_of_the_page_are_those_of_the_certificate(folder: Path) -> None:
     # One letter bound equals the other where no search was made: it is drawn once.
     assert [line.kind for line in variance_lines(read_table(folder / DEPLOYED))] == ["objective", "bound"]
     record = table_record("table.json", b"", table)
-    assert np.allclose(record["variances"], table.variance(record["values"]), rtol=1e-4)
+    assert np.allclose(record["variances"], table.variance(np.linspace(*record["interval"], record["steps"] + 1)), rtol=1e-4)
     assert record["pure"] >= max(record["divergences"])
 
 
@@ -247,6 +247,26 @@ def test_a_page_that_is_too_large_is_refused(folder: Path, tmp_path: Path, monke
     with pytest.raises(DataError, match=r"its tables must make a page of at most 0\.02 megabytes, got "):
         write_explorer(folder, tmp_path / "explorer.html", on_step=silent)
     assert not (tmp_path / "explorer.html").exists()
+
+
+def test_a_narrow_interval_far_from_zero_keeps_its_digits(browser: "Browser", tmp_path: Path) -> None:
+    low, high = 1e9, 1e9 + 10
+    write_table(generalised_randomised_response(1.0, 2, interval=(low, high)), tmp_path / "far.json")
+    write_explorer(tmp_path, tmp_path / "explorer.html", on_step=silent)
+    with visit(browser, tmp_path / "explorer.html") as opened:
+        page = opened.page
+        wait(page)
+        values = page.evaluate("explorer.state.table.values")
+        assert (values[0], values[-1]) == (low, high)
+        assert np.allclose(np.diff(values), (high - low) / (len(values) - 1), rtol=1e-4)
+        assert page.get_attribute("#value", "aria-valuetext") == "1,000,000,004"
+        # The rows and letters of the heat map and the ticks of the axes differ.
+        for key in ("heat", "letters", "variance"):
+            words = page.locator(f"#{key} svg text[text-anchor=middle]").all_text_contents()
+            assert len(set(words)) == len(words) > 1
+        page.click("[data-send='10000']")
+        sent = page.evaluate("explorer.state.sent")
+        assert f"the estimate is {sent['mean']:,.2f}" in (page.text_content("#sent") or "")
 
 
 def test_names_are_text(browser: "Browser", tmp_path: Path) -> None:

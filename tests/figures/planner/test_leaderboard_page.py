@@ -126,3 +126,24 @@ def test_search_is_part_of_long_tables_alone(board: pd.DataFrame) -> None:
     assert "<form" in table.html()
     assert 'href="mvu.html"' in table.html()
     assert "<form" not in replace(table, searchable=False).html()
+
+
+def test_a_figure_writes_the_names_of_other_packages_as_they_are(board: pd.DataFrame) -> None:
+    task = board[board["task"] == board["task"].iloc[0]]
+    name = "<b>$x^{$"
+    parts = leaderboard_parts(task.assign(mechanism=task["mechanism"].replace("mvu", name)))
+    assert f"local: {name} wins 1 of 1 task, with 1 different winner" in parts.headline
+    assert parts.headline[0].startswith("1 task, ")
+    assert name not in parts.rows + parts.winners + parts.standings + parts.trust_figure
+
+
+def test_a_task_without_a_reference_has_no_panel(board: pd.DataFrame, tmp_path: Path) -> None:
+    first = board["task"] == board["task"].iloc[0]
+    without = board.assign(ratio_to_bound=board["ratio_to_bound"].mask(first), ratio_to_central=board["ratio_to_central"].mask(first))
+    with print_style():
+        figure = draw_tasks(judged(without))
+    assert [axes.get_title(loc="left")[:1] for axes in figure.axes if axes.axison] == ["2", "3", "4", "5", "6"]
+    write_leaderboard_page(without[first], tmp_path / "page.html")
+    assert "<figure" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+    # A table of a task without a bound has no numbers in the column, and so no type.
+    assert not judged(board[first].assign(central_error=None))["zero_wins"].any()

@@ -145,6 +145,10 @@ class Registry(MutableMapping[str, Entry]):
         """Register an entry under its name."""
         if not isinstance(entry, Entry):
             raise ValueError(f"a mechanism must be registered as a quietbits.Entry, got {entry!r}")
+        if not name.strip() or not name.isprintable() or name.startswith("-"):
+            raise ValueError(
+                f"a mechanism's name must have printable characters and no hyphen in front, got {name!r}: name the entry otherwise"
+            )
         if name != entry.name or name in self._reserved:
             raise ValueError(f"a mechanism must be registered by the name of its entry, {entry.name!r}, not a reserved one, got {name!r}")
         if entry is self._installed.loaded(name) or (name in self._built_in and entry is self._built_in[name]):

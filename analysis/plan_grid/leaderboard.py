@@ -28,7 +28,9 @@ def board_rows(results: pd.DataFrame, date: dt.date) -> pd.DataFrame:
 
 def read_board(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Return the rows of a leaderboard's CSV file."""
-    return pd.read_csv(path, dtype={"provider_version": str, "version_quietbits": str, "reason": str})
+    types = {"provider_version": str, "version_quietbits": str, "reason": str}
+    # Only an empty cell is missing: a mechanism may be named NA.
+    return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
 
 
 def judged(board: pd.DataFrame) -> pd.DataFrame:

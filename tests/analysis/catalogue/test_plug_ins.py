@@ -228,6 +228,13 @@ def test_what_is_no_entry_or_has_another_name_is_not_registered() -> None:
         registry["table"] = replace(BUILT_IN["cldp"], name="table")
 
 
+@pytest.mark.parametrize("name", ["", " ", "-h", "two\nlines"])
+def test_a_name_that_no_command_can_take_is_not_registered(name: str) -> None:
+    with pytest.raises(ValueError, match="a mechanism's name must have printable characters and no hyphen in front, got "):
+        REGISTRY[name] = replace(REGISTRY["cldp"], name=name)
+    assert name not in REGISTRY
+
+
 def test_a_script_is_named_with_a_digest_of_its_file() -> None:
     def build(*_: object) -> None:
         """Build nothing: a stand-in for a script's function."""

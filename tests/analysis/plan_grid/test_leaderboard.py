@@ -52,6 +52,13 @@ def test_rows_have_version_date_and_guarantee(board: pd.DataFrame) -> None:
     assert len(rows) == len(board) - 1
 
 
+def test_a_mechanism_may_have_the_name_of_a_missing_value(board: pd.DataFrame, tmp_path: Path) -> None:
+    board.assign(mechanism=board["mechanism"].replace("mvu", "NA")).to_csv(tmp_path / "board.csv", index=False)
+    again = read_board(tmp_path / "board.csv")
+    assert "NA" in set(again["mechanism"].dropna())
+    pd.testing.assert_frame_equal(again.assign(mechanism=again["mechanism"].replace("NA", "mvu")), board)
+
+
 def test_ratios_are_those_of_the_plan(board: pd.DataFrame) -> None:
     rows = judged(board)
     plan = plan_task(parse_plan_grid({"grid": GRIDS}).tasks[0], timed=False)

@@ -51,11 +51,13 @@ def encode_rows(rows: Sequence[Mapping[str, Scalar]]) -> EncodedRows:
 
     Raises ValueError for values that a table cannot hold.
     """
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = [[_plain(row.get(name)) for row in rows] for name in names]
-    layout = [(name, _kind_of_all(name, values)) for name, values in zip(names, columns, strict=True)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    # Rows with the same columns in the same order are the usual case, and transposed at once.
+    alike = all(list(row) == names for row in rows)
+    columns = list(zip(*(row.values() for row in rows), strict=True)) if alike else [tuple(row.get(name) for row in rows) for name in names]
     # Comparison by identity is exact: equal numbers may differ in their sign or type.
-    short = [values[:1] if all(value is values[0] for value in values) else values for values in columns]
+    short = [[_plain(value) for value in (values[:1] if len(set(map(id, values))) == 1 else values)] for values in columns]
+    layout = [(name, _kind_of_all(name, values)) for name, values in zip(names, short, strict=True)]
     return EncodedRows(json.dumps(layout), json.dumps((len(rows), short)))
 
 

@@ -167,17 +167,12 @@ class PreparedMean:
     ----------
     mechanism : Mechanism
         The mechanism.
-    guarantee : Guarantee
-        Proven guarantee of all rounds together.
-    lower_bound, central_error : float or None
-        Lower bound on the squared error under the entry's hypotheses, and the least error of a trusted server for the same budget; None if
-        no such number exists.
+    stated : dict
+        Columns of the guarantee, the message and the references, which are the same in all rows.
     """
 
     mechanism: Mechanism
-    guarantee: Guarantee
-    lower_bound: float | None
-    central_error: float | None
+    stated: dict[str, Scalar]
 
 
 @dataclass(frozen=True)
@@ -294,28 +289,27 @@ class MeanTask:
         else:
             guarantee = mechanism.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).guarantee
         asked = Guarantee(task.epsilon, task.adjacency, guarantee.trust_model, delta=task.delta)
-        return PreparedMean(
-            mechanism=mechanism,
-            guarantee=guarantee,
-            lower_bound=largest_bound(self.mechanism.entry, task, mechanism),
-            central_error=central_squared_error(self.domain, task.clients, asked, task.rounds),
-        )
+        references: dict[str, Scalar] = {
+            "lower_bound": largest_bound(self.mechanism.entry, task, mechanism),
+            "central_error": central_squared_error(self.domain, task.clients, asked, task.rounds),
+        }
+        return PreparedMean(mechanism, _guaranteed(mechanism, guarantee, task.dimension) | references)
 
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
         """Simulate the mechanism on drawn inputs and return a row for each metric of `METRICS`."""
         few = self.task.clients * self.task.dimension <= KEPT_NUMBERS
         draw = _kept_inputs if few else _inputs
         inputs = draw(self.seed, self.data_name, self.population, self.domain, self.task.clients, self.scale, self.nonzero)
-        mechanism = prepared.mechanism.renewed(int(named_stream(self.seed, f"sketch: {self.stream}").integers(2**63)))
-        result = simulate_mean(mechanism, inputs, named_stream(self.seed, f"messages: {self.stream}"))
+        stream = self.stream
+        mechanism = prepared.mechanism.renewed(int(named_stream(self.seed, f"sketch: {stream}").integers(2**63)))
+        result = simulate_mean(mechanism, inputs, named_stream(self.seed, f"messages: {stream}"))
         measured = asdict(result) | asdict(result.wrapping) if result.wrapping is not None else asdict(result)
-        stated = self._asked() | _guaranteed(prepared, self.task.dimension)
+        stated = self._asked() | prepared.stated
         head: dict[str, Scalar] = {"label": str(self.mechanism), "mechanism": self.mechanism.name}
         chosen = self.mechanism.columns({*head, *stated, "metric", "value"})
         common = head | chosen | stated | provider_columns(self.mechanism.provider)
-        columns = results_first([*common, "metric", "value"])
-        rows = (common | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured)
-        return [{name: row[name] for name in columns} for row in rows]
+        ordered = dict.fromkeys(results_first([*common, "metric", "value"])) | common
+        return [ordered | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured]
 
     def _asked(self) -> dict[str, Scalar]:
         task, domain = self.task, self.domain
@@ -342,13 +336,12 @@ class MeanTask:
         }
 
 
-def _guaranteed(prepared: PreparedMean, dimension: int) -> dict[str, Scalar]:
-    mechanism = prepared.mechanism
+def _guaranteed(mechanism: Mechanism, guarantee: Guarantee, dimension: int) -> dict[str, Scalar]:
     modular = mechanism if isinstance(mechanism, SecureSumMechanism) else None
     return {
-        "realised_epsilon": prepared.guarantee.epsilon,
-        "realised_delta": prepared.guarantee.delta,
-        "trust_model": prepared.guarantee.trust_model,
+        "realised_epsilon": guarantee.epsilon,
+        "realised_delta": guarantee.delta,
+        "trust_model": guarantee.trust_model,
         "bits_per_client": float(mechanism.bits_per_client),
         "bits_per_coordinate": mechanism.bits_per_client / dimension,
         "bias_bound": mechanism.bias_bound,
@@ -356,8 +349,6 @@ def _guaranteed(prepared: PreparedMean, dimension: int) -> dict[str, Scalar]:
         "padded_dimension": None if modular is None else modular.padded_dimension,
         "coordinate_wrap_probability": None if modular is None else modular.coordinate_wrap_probability,
         "wrap_probability": None if modular is None else modular.wrap_probability,
-        "lower_bound": prepared.lower_bound,
-        "central_error": prepared.central_error,
     }
 
 

@@ -212,7 +212,7 @@ def test_rows_are_what_a_task_gives_by_itself(tmp_path: Path) -> None:
                 name: value for name, value in expected.items() if value is not None
             }
         assert set(chosen["bits_per_coordinate"]) == {prepared.mechanism.bits_per_client / 4}
-        assert set(chosen["realised_delta"]) == {prepared.guarantee.delta}
+        assert set(chosen["realised_delta"]) == {prepared.stated["realised_delta"]}
 
 
 def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path: Path) -> None:

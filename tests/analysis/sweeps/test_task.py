@@ -86,17 +86,17 @@ def test_guarantees_are_of_all_rounds_with_their_sampling() -> None:
     whole, sampled = prepared(rounds=5), prepared(rounds=5, sampling=PoissonSampling(0.1))
     for result, sampling in ((whole, None), (sampled, PoissonSampling(0.1))):
         report = result.mechanism.privacy().report(1e-3, "add-or-remove-one", 5, sampling)
-        assert result.guarantee == report.guarantee
-        assert 2.9 < result.guarantee.epsilon <= 3.0
+        assert result.stated["realised_epsilon"] == report.guarantee.epsilon
+        assert 2.9 < report.guarantee.epsilon <= 3.0
     # With sampled clients, each round needs less noise.
     assert sampled.mechanism.variance_bound < whole.mechanism.variance_bound / 2
 
 
 def test_references_are_those_of_the_budget_that_was_asked_for() -> None:
     # The purely private mechanism is compared with Gaussian noise at the delta that the task allows.
-    assert task_of("cldp", NormBall(3, 2.0)).prepare(None).central_error is not None
-    assert task_of("cldp", NormBall(3, 2.0), delta=0.0).prepare(None).central_error is None
-    bounds = [task_of("cldp", Interval(0.0, 2.0), delta=delta).prepare(None).lower_bound for delta in (0.0, 1e-3)]
+    assert task_of("cldp", NormBall(3, 2.0)).prepare(None).stated["central_error"] is not None
+    assert task_of("cldp", NormBall(3, 2.0), delta=0.0).prepare(None).stated["central_error"] is None
+    bounds = [task_of("cldp", Interval(0.0, 2.0), delta=delta).prepare(None).stated["lower_bound"] for delta in (0.0, 1e-3)]
     # The messages are purely private for any allowed delta.
     assert bounds[1] == bounds[0]
     assert bounds[0] is not None

@@ -382,9 +382,9 @@ class _Block:
         near, excesses = self._near_excesses(orders)
         steep = np.searchsorted(sizes, LARGEST_EXPONENT / orders, side="right")
         far = near < len(sizes)
-        if len(sizes) <= FEW_VALUES or len(sizes) * len(orders) <= MOST_TOGETHER:
+        together = far & (steep == len(sizes))
+        if together.any() and (len(sizes) <= FEW_VALUES or len(sizes) * len(orders) <= MOST_TOGETHER):
             # Take all orders together, as in `_log_sums`.
-            together = far & (steep == len(sizes))
             grid, first = orders[together, None], int(near.min())
             phi = np.expm1(grid * self.losses[first:]) - grid * np.expm1(self.losses[first:])
             phi[np.arange(first, len(sizes)) < near[together, None]] = 0.0

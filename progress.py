@@ -130,7 +130,7 @@ class Steps:
         self._first = self._started, 0
 
     def report(self, done: int, total: int, text: str) -> None:
-        """Take a report of progress; other steps, or fewer of them done, are a new computation's, but for totals that are not exact."""
+        """Take a report of progress; fewer finished steps, or another exact total, start a new computation."""
         now = self.clock()
         same = total == self.total or (isinstance(total, AtMost) and isinstance(self.total, AtMost))
         if not same or done < self.done:

@@ -136,7 +136,7 @@ def reproduce(
     index = FigureIndex(output, list(selected))
     for name in work.left_out:
         index.leave_out(name, f"no task has {part}")
-    files, undrawn, failed, before = list[Path](), list[str](), dict[str, ValueError | LookupError](), 0
+    files, failed, before = list[Path](), dict[str, ValueError | LookupError](), 0
     for figure in work.figures:
         entry, own = FIGURES[figure.name], selected[figure.name]
         if figure.drawn:
@@ -168,15 +168,11 @@ def reproduce(
         try:
             finished = _write(entry, entry.table(_without_provenance(rows)), output, grid)
         except (LookupError, ValueError) as error:
-            if part:
-                # A picture may need tasks that the part leaves out.
-                undrawn.append(entry.name)
-                index.leave_out(entry.name, "the part lacks tasks that the picture needs")
-            elif len(work.figures) == 1:
+            if len(work.figures) == 1 and not part:
                 raise
-            else:
-                failed[entry.name] = error
-                index.leave_out(entry.name, f"its drawing failed: {error}")
+            failed[entry.name] = error
+            advice = "; the part may lack tasks that the picture needs" if part else ""
+            index.leave_out(entry.name, f"its drawing failed: {error}{advice}")
             continue
         files += [output / file for file, _ in finished.files]
         index.add(finished)
@@ -185,13 +181,9 @@ def reproduce(
     files.append(index.write())
     if failed:
         faults = "; ".join(f"{name}: {error}" for name, error in failed.items())
-        raise ValueError(f"{len(failed)} of {len(work.figures)} figures failed, the others are drawn: {faults}") from next(
+        advice = f". only must leave the tasks that a picture needs, got {part}: allow more values; results are kept" if part else ""
+        raise ValueError(f"{len(failed)} of {len(work.figures)} figures failed, the others are drawn: {faults}{advice}") from next(
             iter(failed.values())
-        )
-    if undrawn:
-        raise ValueError(
-            f"only must leave the tasks that a picture needs, got {part} for {', '.join(undrawn)}: allow more values of these figures; "
-            f"their results are kept in {output / RESULTS}"
         )
     return files
 

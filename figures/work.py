@@ -76,8 +76,8 @@ class ExpectedWork:
     @property
     def seconds(self) -> float | None:
         """Expected processor time of what remains, or None if it is not known."""
-        known = [figure.seconds for figure in self.figures if not figure.drawn]
-        return None if None in known else sum(seconds for seconds in known if seconds is not None)
+        undrawn = [figure.seconds for figure in self.figures if not figure.drawn]
+        return None if None in undrawn else sum(seconds for seconds in undrawn if seconds is not None)
 
     @property
     def steps(self) -> int:

@@ -198,7 +198,7 @@ def overall(judgements: Sequence["Judgement"]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureClaims:
-    """What the papers claim about a figure, or what it finds that no paper has.
+    """Claims of the papers about a figure, or findings that no paper has.
 
     Attributes
     ----------

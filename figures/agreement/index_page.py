@@ -50,7 +50,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureCard:
-    """What the index shows of a figure.
+    """A figure's entry in the index.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What is drawn in the axes: points on lines and markers, centres of markers, boxes of texts, and placed labels."""
+    """Obstacles for labels in the axes: points on lines and markers, centres of markers, boxes of texts, and placed labels."""
 
     solid: NDArray[np.float64]
     centres: NDArray[np.float64]

@@ -58,7 +58,7 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
     >>> first_true(1, 100, lambda number: number**2 >= 50), first_true(1, 5, lambda number: number**2 >= 50)
     (8, 5)
     """
-    # As many strides as the range has digits lead out of it, and as many halvings to the number.
+    # Strides grow by a factor, so their number is that of the range's digits in this base; halvings are as many as its binary digits.
     strides = math.ceil(math.log(max(high - low, 2), growth))
     tried = Evaluations(holds, AtMost(1 + strides + (high - low).bit_length()), "a whole number")
     above = low if start is None else max(min(start, high), low)

@@ -15,7 +15,7 @@ from ...progress import AtMost, Evaluations
 # Number of evaluations over which the pace of a descent is measured, and largest number of evaluations that it may still take to reach its
 # goal.
 PACE, MOST_TO_GO = 10, 100
-# Largest number of evaluations of a line search, whose last one may exceed the descent's number.
+# Largest number of evaluations of a line search; the last line search may exceed the limit of the descent.
 MOST_TRIALS = 40
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]

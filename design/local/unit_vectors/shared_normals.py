@@ -36,7 +36,7 @@ def normal_quantiles() -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """First tail, difference of the quantiles for each unit of the tail, and upper quantile of each cell, whole but for a power of two."""
+    """First tail, slope of the quantile, and upper quantile of each cell, as whole multiples of a power of two."""
 
     starts: FloatArray
     slopes: FloatArray

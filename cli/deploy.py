@@ -159,6 +159,8 @@ def _realised(deployment: "Deployment") -> str:
 
 def print_deployment(deployment: "Deployment", title: str) -> None:
     """Print a deployment as a table."""
+    from ..shown import counted
+
     program = deployment.program
     grid(
         f"{deployment.full_name}: {title}",
@@ -168,8 +170,7 @@ def print_deployment(deployment: "Deployment", title: str) -> None:
             ("realised epsilon of a message", _realised(deployment)),
             (
                 "message",
-                f"{program.fields} field{'s' if program.fields > 1 else ''} of {program.field_bits} bits, "
-                f"{program.message_bytes} byte{'s' if program.message_bytes > 1 else ''}",
+                f"{counted(program.fields, 'field')} of {counted(program.field_bits, 'bit')}, {counted(program.message_bytes, 'byte')}",
             ),
             ("client's index", "stands beside each message" if deployment.carries_index else "is not sent"),
             ("valid until", deployment.valid_until or "no end is stated"),

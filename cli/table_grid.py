@@ -83,10 +83,11 @@ def explore_command(
     check_there(folder)
     check_outputs(output, inputs=[folder, *(file for kind in ("*.json", "*.parquet") for file in folder.glob(kind))])
     from ..figures.explorer.explorer_page import write_explorer
+    from ..shown import counted
 
     with progress_bar(f"listing the tables of {shown_path(folder)}") as on_step:
         tables = write_explorer(folder, output, on_step=on_step)
-    say(f"Explorer of {tables:,} table{'s' * (tables > 1)}: {shown_path(output)}")
+    say(f"Explorer of {counted(tables, 'table')}: {shown_path(output)}")
 
 
 def verify_tables(folder: Path, json: bool) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from ..analysis.sweeps.protocol import SweepTask
 from ..analysis.sweeps.store import STORE_NAME, task_key
 from ..progress import OnStep, about
+from ..shown import counted
 from .listing import LISTING
 
 
@@ -93,7 +94,7 @@ class ExpectedWork:
             sum(figure.tasks for figure in self.figures),
         )
         count = len(self.figures)
-        head = f"{count} figure{'s' * (count > 1)}" + (f", {drawn} of them drawn before" if drawn else "")
+        head = counted(count, "figure") + (f", {drawn} of them drawn before" if drawn else "")
         left = f"{pending:,} of {tasks:,} tasks are left"
         seconds = self.seconds
         if drawn == count:

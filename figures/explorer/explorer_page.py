@@ -13,7 +13,7 @@ from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError
 from ...files import MEGABYTE, read_limited, shown_path
 from ...progress import OnStep, notebook_progress
-from ...shown import in_figures
+from ...shown import counted, in_figures
 from ...version import __version__
 from ..drawing.marks import BLUE, GREY, SKY, VERMILION
 from ..report.pages import fill_template, write_page
@@ -105,7 +105,7 @@ def explorer_html(tables: Mapping[str, LookupTable], files: Mapping[str, bytes] 
         TEMPLATE,
         {},
         folder=Path(__file__).parent,
-        title=f"{len(tables):,} certified table{'s' * (len(tables) > 1)}",
+        title=counted(len(tables), "certified table"),
         version=__version__,
         sliders=[control for control in varied if control.key in SLIDERS],
         choices=[control for control in varied if control.key in CHOICES],

@@ -15,7 +15,7 @@ from ...design.deployment.translation.typescript_client import typescript_client
 from ...design.tables.certificate import objective_value
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.table_mean import TableMeanMechanism
-from ...shown import in_figures, percent_up, with_powers
+from ...shown import counted, in_figures, percent_up, with_powers
 from ...solvers.divergences.vector_composition import vector_divergences
 from ..drawing.directed_rounding import rounded_down, rounded_up
 
@@ -119,7 +119,7 @@ def facts(table: LookupTable, deployment: str, size: int) -> list[tuple[str, str
         bounds.append((f"Bound, {words}", text))
     unit = "" if square == 1 else ", in squared units of the values"
     return [
-        ("Mechanism", f"{table.mechanism}, {_bits(table.bits_in)} in, {_bits(table.bits_out)} out"),
+        ("Mechanism", f"{table.mechanism}, {counted(table.bits_in, 'bit')} in, {counted(table.bits_out, 'bit')} out"),
         ("Values", f"{in_figures(low)} to {in_figures(high)}"),
         ("Guarantee", str(table.guarantee)),
         ("Realised epsilon", rounded_up(certificate.realised_epsilon, 6)),
@@ -133,10 +133,6 @@ def facts(table: LookupTable, deployment: str, size: int) -> list[tuple[str, str
         ("File", f"{size:,} bytes"),
         ("Client's deployment", deployment),
     ]
-
-
-def _bits(number: int) -> str:
-    return f"{number} bit{'s' * (number > 1)}"
 
 
 def packed(content: bytes) -> str:

@@ -14,7 +14,12 @@ from ...progress import AtMost, Evaluations
 
 # Number of evaluations over which the pace of a descent is measured, and largest number of evaluations that it may still take to reach its
 # goal.
-PACE, MOST_TO_GO = 10, 100
+PACE, MOST_TO_GO = 5, 50
+# Longest first step, and largest share of the value that the first step is predicted to gain.
+FIRST_STEP, FIRST_DECREASE = 0.1, 0.1
+# Least and largest share of the way between two points of a line search for the next one; factor by which it goes beyond a kink. A descent
+# that stops at kinks themselves sees one side of each, and may end above the minimum where they cross.
+LEAST_SHARE, LARGEST_SHARE, BEYOND = 0.1, 0.5, 1.1
 # Largest number of evaluations of a line search; the last line search may exceed the limit of the descent.
 MOST_TRIALS = 40
 
@@ -41,7 +46,13 @@ class Minimum:
 
 
 def minimise_nonsmooth(
-    objective: Objective, start: FloatArray, *, tolerance: float = 1e-9, max_evaluations: int = 1000, goal: float = math.inf
+    objective: Objective,
+    start: FloatArray,
+    *,
+    tolerance: float = 1e-9,
+    max_evaluations: int = 1000,
+    goal: float = math.inf,
+    first_decrease: float = FIRST_DECREASE,
 ) -> Minimum:
     """Descend by BFGS with a line search for the weak Wolfe conditions.
 
@@ -59,13 +70,16 @@ def minimise_nonsmooth(
     max_evaluations : int
         Largest number of evaluations.
     goal : float
-        Value to reach: the descent ends if the pace of its last ten evaluations would need a hundred more to reach it.
+        Value to reach: the descent ends if the pace of its last five evaluations would need fifty more to reach it.
+    first_decrease : float
+        Largest share of the value that the first step is predicted to gain, in addition to a largest length.
     """
     counted = Evaluations(objective, AtMost(max_evaluations + MOST_TRIALS), "a minimum")
     point = start
     value, gradient = counted(point)
     evaluations = 1
-    inverse = np.eye(len(point)) * (0.1 / max(float(np.linalg.norm(gradient)), 1e-300))
+    steepness = max(float(np.linalg.norm(gradient)), 1e-300)
+    inverse = np.eye(len(point)) * (min(FIRST_STEP, first_decrease * abs(value) / steepness) / steepness)
     small_steps = 0
     values = [value]
     while evaluations < max_evaluations and small_steps < 2:
@@ -76,22 +90,26 @@ def minimise_nonsmooth(
         slope = float(direction @ gradient)
         if not slope < 0 or -slope <= tolerance * abs(value):
             break
-        low, high, length = 0.0, np.inf, 1.0
+        low, high = _Trial(0.0, value, slope), _Trial(math.inf, math.inf, math.inf)
+        length = 1.0
         accepted: tuple[FloatArray, float, FloatArray] | None = None
         for _ in range(MOST_TRIALS):
             trial = point + length * direction
             trial_value, trial_gradient = counted(trial)
             evaluations += 1
+            tried = _Trial(length, trial_value, float(trial_gradient @ direction))
             if not trial_value <= value + 1e-4 * length * slope:
-                high = length
+                high = tried
             else:
                 accepted = trial, trial_value, trial_gradient
-                if trial_gradient @ direction >= 0.5 * slope:
+                if tried.slope >= 0.5 * slope:
                     break
-                low = length
-            length = (low + high) / 2 if high < np.inf else 2 * low
-            if high - low < 1e-12 * high:
+                low = tried
+            if accepted is None and -slope * high.length <= tolerance * abs(value):
                 break
+            if high.length - low.length < 1e-12 * high.length:
+                break
+            length = _between(low, high) if high.length < math.inf else 2 * low.length
         if accepted is None:
             break
         small_steps = small_steps + 1 if value - accepted[1] <= tolerance * abs(value) else 0
@@ -102,3 +120,25 @@ def minimise_nonsmooth(
             left = np.eye(len(point)) - np.outer(step, change) / curvature
             inverse = left @ inverse @ left.T + np.outer(step, step) / curvature
     return Minimum(point, value, evaluations)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A point of a line search: its length, and the objective's value and slope there."""
+
+    length: float
+    value: float
+    slope: float
+
+
+def _between(low: _Trial, high: _Trial) -> float:
+    """Return the next length of a line search between two others.
+
+    The tangents at the two points meet at the kink, if there is one between them. The length is a little beyond, between the least and the
+    largest share of the way.
+    """
+    width = high.length - low.length
+    share = LARGEST_SHARE
+    if high.value < math.inf and high.slope > low.slope:
+        share = BEYOND * (low.value - high.value + high.slope * width) / ((high.slope - low.slope) * width)
+    return low.length + width * min(max(share, LEAST_SHARE), LARGEST_SHARE)

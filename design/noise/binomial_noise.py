@@ -64,20 +64,25 @@ def sample_binomial(
     >>> round(float(draws.mean())), round(binomial_variance(1000, Fraction(1, 3)), 1)
     (333, 222.2)
     """
+    total: NDArray[Any] = np.zeros(sample_shape(size), dtype=kind)
+    add_binomial(total, trials, probability, random_words)
+    return total
+
+
+def add_binomial(total: NDArray[Any], trials: int, probability: float | Fraction, random_words: WordsLike) -> None:
+    """Add a draw of `sample_binomial` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
     exact = rational_parameter("probability", probability, low=0.0, high=1.0)
-    shape = sample_shape(size)
-    count = math.prod(shape)
+    flat = total.reshape(-1)
     if exact in (0, 1):
-        return np.full(shape, trials * int(exact), dtype=np.int64).astype(kind, copy=False)
-    if exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
-        return _count_bits(trials, count, random_words).astype(kind, copy=False).reshape(shape)
-    parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
-    total = np.zeros(count, dtype=kind)
-    for part in range(parts):
-        total += _sampler((trials + part) // parts, exact).draw(count, random_words, kind)
-    return total.reshape(shape)
+        flat += np.array([trials * int(exact)]).astype(total.dtype)
+    elif exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
+        _add_bits(flat, trials, random_words)
+    else:
+        parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
+        for part in range(parts):
+            _sampler((trials + part) // parts, exact).add(flat, random_words)
 
 
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
@@ -95,15 +100,14 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
     return float(trials * exact * (1 - exact))
 
 
-def _count_bits(trials: int, count: int, random_words: WordSource) -> IntegerArray:
-    """Return the number of ones among `trials` random bits, `count` times."""
-    total = np.zeros(count, dtype=np.int64)
-    for start in range(0, count, CHUNK):
+def _add_bits(total: NDArray[Any], trials: int, random_words: WordSource) -> None:
+    """Add the number of ones among `trials` random bits to each number of an array."""
+    for start in range(0, len(total), CHUNK):
         chunk = total[start : start + CHUNK]
         for bits in range(trials, 0, -WORD_BITS):
-            drawn = random_words(len(chunk)) >> np.uint64(max(0, WORD_BITS - bits))
-            chunk += np.bitwise_count(drawn)
-    return total
+            words = random_words(len(chunk))
+            words >>= np.uint64(max(0, WORD_BITS - bits))
+            chunk += np.bitwise_count(words).astype(total.dtype)
 
 
 @lru_cache(maxsize=SAMPLERS)

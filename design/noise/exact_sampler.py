@@ -16,10 +16,10 @@ from numbers import Rational
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_real
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IndexArray, IntegerArray, WordArray
 from .random_words import WordSource
 from .redraws import Redraws
 
@@ -153,58 +153,62 @@ class ExactSampler:
         """Bricks that cover the curve."""
         return cover_with_bricks(self.curve, self.brick_bits)
 
-    def draw(self, count: int, random_words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Draw independent points, shape (count,), from little more than a word each.
+    def draw(self, count: int, random_words: WordSource) -> IntegerArray:
+        """Draw independent points, shape (count,), from little more than a word each."""
+        points = np.zeros(count, dtype=np.int64)
+        self.add(points, random_words)
+        return points
 
-        Points are modulo 2**w if `kind` has only w bits.
-        """
-        points = np.empty(count, dtype=kind)
-        for start in range(0, count, CHUNK):
-            chunk = points[start : start + CHUNK]
-            open_places = self._propose(chunk, random_words)
+    def add(self, total: NDArray[Any], random_words: WordSource) -> None:
+        """Add an independent point to each whole number of an array, shape (count,), modulo 2**w for numbers of w bits."""
+        for start in range(0, len(total), CHUNK):
+            chunk = total[start : start + CHUNK]
+            open_places = self._add_proposals(chunk, random_words)
             redraws = Redraws()
             while open_places.size:
                 redraws.another()
-                fresh = np.empty(open_places.size, dtype=kind)
-                rejected = self._propose(fresh, random_words)
-                chunk[open_places] = fresh
+                fresh = np.zeros(open_places.size, dtype=total.dtype)
+                rejected = self._add_proposals(fresh, random_words)
+                chunk[open_places] += fresh
                 open_places = open_places[rejected]
-        return points
 
-    def draw_sums(self, terms: int, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Draw sums of the given number of independent points, modulo 2**w as in `draw`."""
-        total = self.draw(math.prod(shape), random_words, kind)
-        for _ in range(terms - 1):
-            total += self.draw(len(total), random_words, kind)
-        return total.reshape(shape)
-
-    def _propose(self, points: NDArray[Any], random_words: WordSource) -> NDArray[np.intp]:
-        """Fill an array with points, and return the indices of rejected points."""
-        cover = self.cover
-        starts, within = self._starts(points.dtype), np.uint64(2**cover.block_bits - 1)
-        places, drawn = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
-        for start in range(0, len(points), PART):
-            filled = points[start : start + PART]
-            part = random_words(len(filled))
-            bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
-            np.take(starts, bricks, out=filled, mode="clip")
+    def _add_proposals(self, total: NDArray[Any], random_words: WordSource) -> NDArray[np.intp]:
+        """Add a proposed point to each number, and return the indices of rejected points, which are not added."""
+        cover, kind = self.cover, total.dtype
+        starts, within, upper = self._starts(kind), np.uint64(2**self.cover.block_bits - 1), np.uint64(WORD_BITS - self.brick_bits)
+        # The same memory serves all parts, which then stay in the processor's cache.
+        size = min(len(total), PART)
+        chosen, lowest = np.empty(size, dtype=np.uint64), np.empty(size, dtype=kind)
+        places, drawn = list[IndexArray](), list[WordArray]()
+        for start in range(0, len(total), PART):
+            part = total[start : start + PART]
+            words = random_words(len(part))
+            bricks = np.right_shift(words, upper, out=chosen[: len(part)]).view(np.int64)
+            part += np.take(starts, bricks, out=lowest[: len(part)], mode="clip")
             uncertain = np.flatnonzero(bricks >= cover.rectangles)
-            places.append(start + uncertain)
-            drawn.append(part[uncertain])
+            places.append(uncertain + start)
+            drawn.append(words[uncertain])
             if cover.block_bits:
-                part &= within
-                filled += part.astype(filled.dtype, copy=False)
+                words &= within
+                part += words.astype(kind, copy=False)
         doubtful, taken = np.concatenate(places), np.concatenate(drawn)
-        kinds = (taken >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
+        if not doubtful.size:
+            return doubtful
+        bricks = (taken >> upper).view(np.int64)
+        points = cover.starts[bricks] + (taken & within).view(np.int64)
+        corrections = -points
+        wedges = np.flatnonzero(bricks < cover.wedges)
+        layers = cover.wedge_layers[bricks[wedges] - cover.rectangles]
         kept = np.zeros(len(doubtful), dtype=bool)
-        wedges = np.flatnonzero(kinds < cover.wedges)
-        cut = kinds[wedges]
-        whole = cover.starts[cut] + (taken[wedges] & within).view(np.int64)
-        kept[wedges] = self._under_curve(whole, cover.wedge_layers[cut - cover.rectangles], Fraction(cover.layers), random_words)
-        for place in np.flatnonzero((kinds >= cover.wedges) & (kinds < cover.tails)):
-            point, scale = self._tail_point(random_words)
-            points[doubtful[place]] = np.int64(point).astype(points.dtype)
-            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
+        kept[wedges] = self._under_curve(points[wedges], layers, Fraction(cover.layers), random_words)
+        corrections[kept] = 0
+        if len(wedges) < len(doubtful):
+            for place in np.flatnonzero((bricks >= cover.wedges) & (bricks < cover.tails)):
+                point, scale = self._tail_point(random_words)
+                kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
+                if kept[place]:
+                    corrections[place] += point
+        total[doubtful] += corrections.astype(kind)
         return doubtful[~kept]
 
     def _starts(self, kind: np.dtype[Any]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION as LARGEST_ROTATED
 from ...arguments import check_choice
@@ -214,31 +214,40 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return the sum of `rounded_steps` and `noise_steps`.
 
-        The call uses two arrays of the padded shape. Encode the messages of many clients in chunks.
+        Encode the messages of many clients in chunks.
         """
-        return self._noisy(self.ball.check(vectors), word_source(random_words), np.int64)
+        return self._noisy(self.ball.check(vectors), word_source(random_words))
 
     def rounded_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each vector clipped, rotated and rounded, shape (clients, padded_dimension)."""
-        return self._rounded(self.ball.check(vectors), word_source(random_words), np.int64)
+        array = self.ball.check(vectors)
+        steps = np.empty((len(array), self.padded_dimension), dtype=np.int64)
+        self._write_rounded(array, steps, word_source(random_words))
+        return steps
 
     def noise_steps(self, count: int, random_words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
-        return self._noise((count, self.padded_dimension), word_source(random_words), np.int64)
+        steps = np.zeros((count, self.padded_dimension), dtype=np.int64)
+        self._add_noise(steps, word_source(random_words))
+        return steps
 
     def add_steps(self, total: IntegerArray, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
         """Add the sum of `noisy_steps` to a total in place, and return the messages' law, from one rotation."""
         array, random_words = self.ball.check(inputs), word_source(random_words)
         errors = np.zeros(len(array))
-        total += self._noisy(array, random_words, np.int64, errors).sum(axis=0)
+        total += self._noisy(array, random_words, errors).sum(axis=0)
         return MessageLaw(self.known_bias(array), self._noise_variance + self._kept * errors)
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
+
+        def write(part: FloatArray, messages: NDArray[Any]) -> None:
+            self._write_rounded(part, messages, random_words)
+            self._add_noise(messages, random_words)
+
         # Sums modulo the range of a message's word determine sums modulo 2**bits.
-        word = np.min_scalar_type(self.modulus - 1)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, random_words, word))
+        return messages_in_parts(array, self.padded_dimension, self.modulus, write)
 
     def client_program(self) -> ClientProgram:
         """Return the program: rotate, round, and add noise from a table of thresholds.
@@ -317,21 +326,21 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         variance = self.variance(vectors)
         return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
-    def _noisy(
-        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
-    ) -> NDArray[Any]:
-        noisy = self._rounded(vectors, random_words, kind, expected_errors)
-        noisy += self._noise(noisy.shape, random_words, kind)
-        return noisy
+    def _noisy(self, vectors: FloatArray, random_words: WordSource, expected_errors: FloatArray | None = None) -> IntegerArray:
+        steps = np.empty((len(vectors), self.padded_dimension), dtype=np.int64)
+        self._write_rounded(vectors, steps, random_words, expected_errors)
+        self._add_noise(steps, random_words)
+        return steps
 
-    def _rounded(
-        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
-    ) -> NDArray[Any]:
+    def _write_rounded(
+        self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource, expected_errors: FloatArray | None = None
+    ) -> None:
+        """Clip, rotate and round checked vectors into an array, modulo 2**w for numbers of w bits."""
         blocks = row_blocks(len(vectors), self.padded_dimension)
         # One array serves all parts, so that memory is allocated once.
         room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
         parts = (self._rotated(vectors[block], room) for block in blocks)
-        return self._rounding.round_parts(parts, len(vectors), random_words, kind, expected_errors)
+        self._rounding.round_parts(parts, steps, random_words, expected_errors)
 
     def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
         clipped, rotated = room[:, : len(vectors)]
@@ -339,8 +348,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return self._rotation.forward_within(clipped, rotated)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        """Draw each client's noise per coordinate, in steps, modulo 2**w for a kind of w bits."""
+    def _add_noise(self, steps: NDArray[Any], random_words: WordSource) -> None:
+        """Add noise of each client to each of its numbers, in steps, modulo 2**w for numbers of w bits."""
 
     @property
     @abstractmethod

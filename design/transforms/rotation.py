@@ -121,7 +121,7 @@ class RandomisedHadamard:
         """Rotate finite vectors in place."""
         padded[..., self.dimension :] = 0.0
         padded[..., : self.dimension] *= self._scaled_signs
-        return walsh_hadamard(padded, out)
+        return walsh_hadamard(padded, out, overwrite=True)
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
         """Rotate finite vectors back."""

@@ -81,9 +81,9 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
     return rounded.astype(np.int64)
 
 
-def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
-    """Round as `independent_rounding`, in place."""
-    lower = np.floor(positions)
+def round_independently(positions: FloatArray, uniforms: FloatArray, room: FloatArray | None = None) -> None:
+    """Round as `independent_rounding`, in place; `room` is memory of the positions' shape for an intermediate result."""
+    lower = np.floor(positions, out=room)
     # Rounding keeps the signs of both differences, so a coordinate goes up exactly if the uniform number is below the fractional part.
     positions -= lower
     positions -= uniforms

@@ -163,58 +163,66 @@ class ExactSampler:
         """Add an independent point to each whole number of an array, shape (count,), modulo 2**w for numbers of w bits."""
         for start in range(0, len(total), CHUNK):
             chunk = total[start : start + CHUNK]
-            open_places = self._add_proposals(chunk, random_words)
+            open_places, words = self._add_certain(chunk, random_words)
             redraws = Redraws()
             while open_places.size:
-                redraws.another()
-                fresh = np.zeros(open_places.size, dtype=total.dtype)
-                rejected = self._add_proposals(fresh, random_words)
-                chunk[open_places] += fresh
-                open_places = open_places[rejected]
+                points, kept = self._propose(words, random_words)
+                chunk[open_places[kept]] += points[kept].astype(total.dtype)
+                open_places = open_places[~kept]
+                if open_places.size:
+                    redraws.another()
+                    words = random_words(open_places.size)
 
-    def _add_proposals(self, total: NDArray[Any], random_words: WordSource) -> NDArray[np.intp]:
-        """Add a proposed point to each number, and return the indices of rejected points, which are not added."""
+    def _add_certain(self, total: NDArray[Any], random_words: WordSource) -> tuple[IndexArray, WordArray]:
+        """Add points of rectangles, drawn with a word each; return the other numbers' places and words."""
         cover, kind = self.cover, total.dtype
-        starts, within, upper = self._starts(kind), np.uint64(2**self.cover.block_bits - 1), np.uint64(WORD_BITS - self.brick_bits)
+        starts, within = self._rectangle_starts(kind), np.uint64(2**cover.block_bits - 1).astype(kind)
         # The same memory serves all parts, which then stay in the processor's cache.
         size = min(len(total), PART)
-        chosen, lowest = np.empty(size, dtype=np.uint64), np.empty(size, dtype=kind)
+        shifted, lowest = np.empty(size, dtype=np.uint64), np.empty(size, dtype=kind)
         places, drawn = list[IndexArray](), list[WordArray]()
         for start in range(0, len(total), PART):
             part = total[start : start + PART]
             words = random_words(len(part))
-            bricks = np.right_shift(words, upper, out=chosen[: len(part)]).view(np.int64)
+            bricks = np.right_shift(words, self._brick_shift, out=shifted[: len(part)]).view(np.int64)
             part += np.take(starts, bricks, out=lowest[: len(part)], mode="clip")
-            uncertain = np.flatnonzero(bricks >= cover.rectangles)
+            uncertain = (bricks >= cover.rectangles).nonzero()[0]
             places.append(uncertain + start)
             drawn.append(words[uncertain])
             if cover.block_bits:
-                words &= within
-                part += words.astype(kind, copy=False)
-        doubtful, taken = np.concatenate(places), np.concatenate(drawn)
-        if not doubtful.size:
-            return doubtful
-        bricks = (taken >> upper).view(np.int64)
-        points = cover.starts[bricks] + (taken & within).view(np.int64)
-        corrections = -points
-        wedges = np.flatnonzero(bricks < cover.wedges)
-        layers = cover.wedge_layers[bricks[wedges] - cover.rectangles]
-        kept = np.zeros(len(doubtful), dtype=bool)
-        kept[wedges] = self._under_curve(points[wedges], layers, Fraction(cover.layers), random_words)
-        corrections[kept] = 0
-        if len(wedges) < len(doubtful):
-            for place in np.flatnonzero((bricks >= cover.wedges) & (bricks < cover.tails)):
-                point, scale = self._tail_point(random_words)
-                kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
-                if kept[place]:
-                    corrections[place] += point
-        total[doubtful] += corrections.astype(kind)
-        return doubtful[~kept]
+                words[uncertain] = 0
+                low = words.astype(kind)
+                low &= within
+                part += low
+        return np.concatenate(places), np.concatenate(drawn)
 
-    def _starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Return the lowest points of the bricks modulo 2**w, in few bytes to fit into caches."""
+    def _propose(self, words: WordArray, random_words: WordSource) -> tuple[IntegerArray, NDArray[np.bool_]]:
+        """Return the point that each word proposes, and whether the sampler keeps it."""
+        cover = self.cover
+        bricks = (words >> self._brick_shift).view(np.int64)
+        points = cover.starts[bricks] + (words & np.uint64(2**cover.block_bits - 1)).view(np.int64)
+        kept = bricks < cover.wedges
+        wedges = (kept & (bricks >= cover.rectangles)).nonzero()[0]
+        if wedges.size:
+            layers = cover.wedge_layers[bricks[wedges] - cover.rectangles]
+            kept[wedges] = self._under_curve(points[wedges], layers, Fraction(cover.layers), random_words)
+        for place in ((bricks >= cover.wedges) & (bricks < cover.tails)).nonzero()[0]:
+            point, scale = self._tail_point(random_words)
+            points[place] = point
+            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
+        return points, kept
+
+    @property
+    def _brick_shift(self) -> np.uint64:
+        """Number of bits of a word that do not choose the brick."""
+        return np.uint64(WORD_BITS - self.brick_bits)
+
+    def _rectangle_starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return the lowest points of rectangles modulo 2**w, in few bytes to fit into caches; 0 for other bricks."""
         if kind.str not in self._narrow_starts:
-            self._narrow_starts[kind.str] = self.cover.starts.astype(kind)
+            starts = self.cover.starts.astype(kind)
+            starts[self.cover.rectangles :] = 0
+            self._narrow_starts[kind.str] = starts
         return self._narrow_starts[kind.str]
 
     @cached_property

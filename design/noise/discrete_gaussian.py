@@ -92,9 +92,7 @@ def sample_discrete_gaussian(
 
 def add_discrete_gaussian(total: NDArray[Any], sigma: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_discrete_gaussian` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
-    random_words = word_source(random_words)
-    exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
-    _sampler(exact).add(total.reshape(-1), random_words)
+    _sampler(sigma).add(total.reshape(-1), word_source(random_words))
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:
@@ -128,6 +126,6 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     return float(Fraction(square_total, total))
 
 
-@lru_cache(maxsize=SAMPLERS)
-def _sampler(sigma: Fraction) -> ExactSampler:
-    return ExactSampler(GaussianCurve(sigma))
+@lru_cache(maxsize=SAMPLERS, typed=True)
+def _sampler(sigma: float | Fraction) -> ExactSampler:
+    return ExactSampler(GaussianCurve(rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)))

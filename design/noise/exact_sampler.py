@@ -167,7 +167,9 @@ class ExactSampler:
             redraws = Redraws()
             while open_places.size:
                 points, kept = self._propose(words, random_words)
-                chunk[open_places[kept]] += points[kept].astype(total.dtype)
+                # Additions of zeros are faster than choices at random places.
+                points *= kept
+                chunk[open_places] += points.astype(total.dtype)
                 open_places = open_places[~kept]
                 if open_places.size:
                     redraws.another()
@@ -176,16 +178,17 @@ class ExactSampler:
     def _add_certain(self, total: NDArray[Any], random_words: WordSource) -> tuple[IndexArray, WordArray]:
         """Add points of rectangles, drawn with a word each; return the other numbers' places and words."""
         cover, kind = self.cover, total.dtype
-        starts, within = self._rectangle_starts(kind), np.uint64(2**cover.block_bits - 1).astype(kind)
+        starts, shift, within = self._rectangle_starts(kind), self._brick_shift, self._within.astype(kind)
         # The same memory serves all parts, which then stay in the processor's cache.
         size = min(len(total), PART)
         shifted, lowest = np.empty(size, dtype=np.uint64), np.empty(size, dtype=kind)
-        places, drawn = list[IndexArray](), list[WordArray]()
+        places: list[IndexArray] = []
+        drawn: list[WordArray] = []
         for start in range(0, len(total), PART):
             part = total[start : start + PART]
             words = random_words(len(part))
-            bricks = np.right_shift(words, self._brick_shift, out=shifted[: len(part)]).view(np.int64)
-            part += np.take(starts, bricks, out=lowest[: len(part)], mode="clip")
+            bricks = np.right_shift(words, shift, out=shifted[: len(part)]).view(np.int64)
+            part += starts.take(bricks, out=lowest[: len(part)], mode="clip")
             uncertain = (bricks >= cover.rectangles).nonzero()[0]
             places.append(uncertain + start)
             drawn.append(words[uncertain])
@@ -200,7 +203,7 @@ class ExactSampler:
         """Return the point that each word proposes, and whether the sampler keeps it."""
         cover = self.cover
         bricks = (words >> self._brick_shift).view(np.int64)
-        points = cover.starts[bricks] + (words & np.uint64(2**cover.block_bits - 1)).view(np.int64)
+        points = cover.starts[bricks] + (words & self._within).view(np.int64)
         kept = bricks < cover.wedges
         wedges = (kept & (bricks >= cover.rectangles)).nonzero()[0]
         if wedges.size:
@@ -212,18 +215,23 @@ class ExactSampler:
             kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
         return points, kept
 
-    @property
+    @cached_property
     def _brick_shift(self) -> np.uint64:
         """Number of bits of a word that do not choose the brick."""
         return np.uint64(WORD_BITS - self.brick_bits)
 
+    @cached_property
+    def _within(self) -> np.uint64:
+        """Mask of the bits of a word that choose the point of a brick."""
+        return np.uint64(2**self.cover.block_bits - 1)
+
     def _rectangle_starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
         """Return the lowest points of rectangles modulo 2**w, in few bytes to fit into caches; 0 for other bricks."""
-        if kind.str not in self._narrow_starts:
+        if kind.char not in self._narrow_starts:
             starts = self.cover.starts.astype(kind)
             starts[self.cover.rectangles :] = 0
-            self._narrow_starts[kind.str] = starts
-        return self._narrow_starts[kind.str]
+            self._narrow_starts[kind.char] = starts
+        return self._narrow_starts[kind.char]
 
     @cached_property
     def _narrow_starts(self) -> dict[str, NDArray[Any]]:
@@ -250,7 +258,7 @@ class ExactSampler:
         factor = float(scale)
         excess = factor * self.curve.approximate(points) - layers - drawn * 2.0**-WORD_BITS
         kept = excess > factor * ALLOWANCE
-        for place in np.flatnonzero(np.abs(excess) <= factor * ALLOWANCE):
+        for place in (np.abs(excess) <= factor * ALLOWANCE).nonzero()[0]:
             kept[place] = self._decide(int(points[place]), int(layers[place]), scale, int(drawn[place]), random_words)
         return kept
 

@@ -142,15 +142,17 @@ def sample_skellam(
 def add_skellam(total: NDArray[Any], variance: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_skellam` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
+    sampler, parts = _sampler(variance)
+    for _ in range(parts):
+        sampler.add(total.reshape(-1), random_words)
+
+
+@lru_cache(maxsize=SAMPLERS, typed=True)
+def _sampler(variance: float | Fraction) -> tuple[ExactSampler, int]:
+    """Return a sampler, and the number of its draws that add up to a variance."""
     exact = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
     parts = math.ceil(exact / LARGEST_PART)
-    for _ in range(parts):
-        _sampler(exact / parts).add(total.reshape(-1), random_words)
-
-
-@lru_cache(maxsize=SAMPLERS)
-def _sampler(variance: Fraction) -> ExactSampler:
-    return ExactSampler(SkellamCurve(variance))
+    return ExactSampler(SkellamCurve(exact / parts)), parts
 
 
 def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike) -> IntegerArray:

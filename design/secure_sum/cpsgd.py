@@ -370,11 +370,9 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words, as the numbers are below the modulus."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
-
-        def write(part: FloatArray, messages: NDArray[Any]) -> None:
-            self._write_noisy(part, messages, random_words)
-
-        return messages_in_parts(array, self.padded_dimension, self.modulus, write, below=True)
+        return messages_in_parts(
+            array, self.padded_dimension, self.modulus, lambda part, levels: self._write_noisy(part, levels, random_words), below=True
+        )
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages, which is below the modulus."""

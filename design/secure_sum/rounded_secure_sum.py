@@ -241,13 +241,10 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
-
-        def write(part: FloatArray, messages: NDArray[Any]) -> None:
-            self._write_rounded(part, messages, random_words)
-            self._add_noise(messages, random_words)
-
         # Sums modulo the range of a message's word determine sums modulo 2**bits.
-        return messages_in_parts(array, self.padded_dimension, self.modulus, write)
+        return messages_in_parts(
+            array, self.padded_dimension, self.modulus, lambda part, messages: self._write_noisy(part, messages, random_words)
+        )
 
     def client_program(self) -> ClientProgram:
         """Return the program: rotate, round, and add noise from a table of thresholds.
@@ -328,9 +325,14 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def _noisy(self, vectors: FloatArray, random_words: WordSource, expected_errors: FloatArray | None = None) -> IntegerArray:
         steps = np.empty((len(vectors), self.padded_dimension), dtype=np.int64)
+        self._write_noisy(vectors, steps, random_words, expected_errors)
+        return steps
+
+    def _write_noisy(
+        self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource, expected_errors: FloatArray | None = None
+    ) -> None:
         self._write_rounded(vectors, steps, random_words, expected_errors)
         self._add_noise(steps, random_words)
-        return steps
 
     def _write_rounded(
         self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource, expected_errors: FloatArray | None = None

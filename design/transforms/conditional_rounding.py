@@ -85,7 +85,7 @@ class ConditionalRounding:
                 f"granularity must be at least {self.clip_norm / room:g} for clip_norm {self.clip_norm!r}, got {self.granularity!r}"
             )
 
-    @property
+    @cached_property
     def largest_squared_norm(self) -> int:
         """Bound on a rounded vector's squared L2 norm, in squared steps.
 
@@ -190,8 +190,10 @@ class ConditionalRounding:
         exact = np.float64 if largest < 2**52 else np.int64
         whole = np.int32 if self._radius < LARGEST_SHORT else np.int64
         # The same memory serves all pieces, which then stay in the processor's cache.
-        room = np.empty((2, min(rounded.size, PIECE)))
-        rejected, again, start = list[IndexArray](), list[FloatArray](), 0
+        room = np.empty((3, min(rounded.size, PIECE)))
+        rejected: list[IndexArray] = []
+        again: list[FloatArray] = []
+        start = 0
         for part in parts:
             steps = self._steps(part)
             filled, squares = rounded[start : start + len(part)], np.zeros(len(part), dtype=exact)
@@ -199,16 +201,17 @@ class ConditionalRounding:
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
                     piece = part[rows, columns]
-                    positions, lower = room[:, : piece.size].reshape(2, *piece.shape)
+                    positions, lower, uniforms = room[:, : piece.size].reshape(3, *piece.shape)
                     np.divide(piece, steps[rows], out=positions)
                     if expected_errors is not None:
                         expected_errors[start : start + len(part)][rows] += self.granularity**2 * _spread(positions)
-                    round_independently(positions, random_words.uniforms(positions.shape), lower)
+                    random_words.fill_uniforms(uniforms)
+                    round_independently(positions, uniforms, lower)
                     counted = positions.astype(exact, copy=False)
                     squares[rows] += np.vecdot(counted, counted)
                     # Floats convert to short numbers by way of longer ones.
                     filled[rows, columns] = positions.astype(whole)
-            outside = np.flatnonzero(squares > largest)
+            outside = (squares > largest).nonzero()[0]
             if outside.size:
                 rejected.append(start + outside)
                 again.append(part[outside] / steps[outside])

@@ -55,12 +55,13 @@ def write_k_levels(vectors: FloatArray, levels: int, bound: float, random_words:
     """Write the result of `quantise_k_levels` for finite vectors into a contiguous array, modulo 2**w for numbers of w bits."""
     flat, filled = vectors.reshape(-1), rounded.reshape(-1)
     # The same memory serves all pieces, which then stay in the processor's cache.
-    room = np.empty((2, min(flat.size, PIECE)))
+    room = np.empty((3, min(flat.size, PIECE)))
     for start in range(0, flat.size, PIECE):
         piece = slice(start, start + PIECE)
-        positions, lower = room[:, : flat[piece].size]
+        positions, lower, uniforms = room[:, : flat[piece].size]
         _write_positions(flat[piece], levels, bound, positions)
-        round_independently(positions, random_words.uniforms(positions.size), lower)
+        random_words.fill_uniforms(uniforms)
+        round_independently(positions, uniforms, lower)
         filled[piece] = positions.astype(np.int32)
 
 

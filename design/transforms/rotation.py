@@ -102,7 +102,7 @@ class RandomisedHadamard:
         """Check the ranges of the fields."""
         _check_fields(self.dimension, self.seed)
 
-    @property
+    @cached_property
     def padded_dimension(self) -> int:
         """Smallest power of two that is not below the dimension."""
         return padded_dimension(self.dimension)

@@ -5,6 +5,7 @@ probabilities, such as tosses of coins with different biases.
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -71,18 +72,40 @@ def sample_binomial(
 
 def add_binomial(total: NDArray[Any], trials: int, probability: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_binomial` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
-    random_words = word_source(random_words)
+    random_words, flat = word_source(random_words), total.reshape(-1)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
-    exact = rational_parameter("probability", probability, low=0.0, high=1.0)
-    flat = total.reshape(-1)
+    # Floats are quickly found again.
+    parts = _parts(trials, probability if isinstance(probability, float) else _exact(probability))
+    if parts.certain:
+        flat += np.array([parts.certain]).astype(total.dtype)
+    if parts.fair:
+        _add_bits(flat, parts.fair, random_words)
+    for sampler in parts.samplers:
+        sampler.add(flat, random_words)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Trials that certainly succeed, fair trials whose bits are counted, and samplers of the successes of others."""
+
+    certain: int = 0
+    fair: int = 0
+    samplers: tuple[ExactSampler, ...] = ()
+
+
+@lru_cache(maxsize=SAMPLERS)
+def _parts(trials: int, probability: float | Fraction) -> _Parts:
+    exact = _exact(probability)
     if exact in (0, 1):
-        flat += np.array([trials * int(exact)]).astype(total.dtype)
-    elif exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
-        _add_bits(flat, trials, random_words)
-    else:
-        parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
-        for part in range(parts):
-            _sampler((trials + part) // parts, exact).add(flat, random_words)
+        return _Parts(certain=trials * int(exact))
+    if exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
+        return _Parts(fair=trials)
+    parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
+    return _Parts(samplers=tuple(_sampler((trials + part) // parts, exact) for part in range(parts)))
+
+
+def _exact(probability: float | Fraction) -> Fraction:
+    return rational_parameter("probability", probability, low=0.0, high=1.0)
 
 
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
@@ -96,7 +119,7 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
     187.5
     """
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
-    exact = rational_parameter("probability", probability, low=0.0, high=1.0)
+    exact = _exact(probability)
     return float(trials * exact * (1 - exact))
 
 

@@ -92,7 +92,9 @@ def sample_discrete_gaussian(
 
 def add_discrete_gaussian(total: NDArray[Any], sigma: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_discrete_gaussian` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
-    _sampler(sigma).add(total.reshape(-1), word_source(random_words))
+    random_words = word_source(random_words)
+    # Floats are quickly found again.
+    _sampler(sigma if isinstance(sigma, float) else _exact(sigma)).add(total.reshape(-1), random_words)
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:
@@ -109,7 +111,7 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     >>> round(discrete_gaussian_variance(0.5), 6), discrete_gaussian_variance(100.0)
     (0.215013, 10000.0)
     """
-    exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
+    exact = _exact(sigma)
     if exact >= SMOOTH_SIGMA:
         return float(exact**2)
     curve = GaussianCurve(exact)
@@ -126,6 +128,10 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     return float(Fraction(square_total, total))
 
 
-@lru_cache(maxsize=SAMPLERS, typed=True)
+@lru_cache(maxsize=SAMPLERS)
 def _sampler(sigma: float | Fraction) -> ExactSampler:
-    return ExactSampler(GaussianCurve(rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)))
+    return ExactSampler(GaussianCurve(_exact(sigma)))
+
+
+def _exact(sigma: float | Fraction) -> Fraction:
+    return rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)

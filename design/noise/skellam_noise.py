@@ -142,17 +142,22 @@ def sample_skellam(
 def add_skellam(total: NDArray[Any], variance: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_skellam` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    sampler, parts = _sampler(variance)
+    # Floats are quickly found again.
+    sampler, parts = _sampler(variance if isinstance(variance, float) else _exact(variance))
     for _ in range(parts):
         sampler.add(total.reshape(-1), random_words)
 
 
-@lru_cache(maxsize=SAMPLERS, typed=True)
+@lru_cache(maxsize=SAMPLERS)
 def _sampler(variance: float | Fraction) -> tuple[ExactSampler, int]:
     """Return a sampler, and the number of its draws that add up to a variance."""
-    exact = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
+    exact = _exact(variance)
     parts = math.ceil(exact / LARGEST_PART)
     return ExactSampler(SkellamCurve(exact / parts)), parts
+
+
+def _exact(variance: float | Fraction) -> Fraction:
+    return rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
 
 
 def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike) -> IntegerArray:

@@ -4,7 +4,7 @@ Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and di
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Self
@@ -50,7 +50,7 @@ from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import add_binomial
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, write_k_levels
-from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
+from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound, rotated_blocks
 from ..transforms.vector_dithering import row_blocks
 from .binomial_account import ORDERS, moments_epsilon, neglected_mass
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
@@ -408,9 +408,15 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     def _write_noisy(self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource) -> None:
         """Write noisy levels of checked vectors into an array."""
-        for rows in row_blocks(len(vectors), self.padded_dimension):
-            write_k_levels(self._flattened(vectors[rows]), self.levels, self.level_bound, random_words, steps[rows])
+        start, bound = 0, self.level_bound
+        for part in rotated_blocks(vectors, self.ball, self._rotation) if self.rotated else self._clipped_blocks(vectors):
+            write_k_levels(part, self.levels, bound, random_words, steps[start : start + len(part)])
+            start += len(part)
         add_binomial(steps, self.trials, self.probability, random_words)
+
+    def _clipped_blocks(self, vectors: FloatArray) -> Iterator[FloatArray]:
+        for rows in row_blocks(len(vectors), self.ball.dimension):
+            yield self.ball.clip_checked(vectors[rows], np.empty_like(vectors[rows]))
 
     def _event_delta(self, delta: float) -> float:
         """Return the failure probability of each event: noise, sensitivity, coordinate size."""

@@ -17,7 +17,7 @@ from ..contracts.joint_messages import SURVIVORS
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
-from ..noise.discrete_gaussian import LARGEST_SIGMA, GaussianCurve, discrete_gaussian_variance, add_discrete_gaussian
+from ..noise.discrete_gaussian import LARGEST_SIGMA, GaussianCurve, add_discrete_gaussian, discrete_gaussian_variance
 from ..noise.random_words import WordSource
 from .noisy_sum import NoisySum, noisy_sum_privacy
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum

@@ -31,8 +31,7 @@ from ..deployment.translation.printer import Constant
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.threshold_table import SymmetricCurve, threshold_table
 from ..transforms.conditional_rounding import ConditionalRounding
-from ..transforms.rotation import LARGEST_SEED, ROTATIONS, RandomisedHadamard, Rotation, rotation_of
-from ..transforms.vector_dithering import BLOCK, row_blocks
+from ..transforms.rotation import LARGEST_SEED, ROTATIONS, RandomisedHadamard, Rotation, rotated_blocks, rotation_of
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
 # Parameters of every sum of rounded vectors.
@@ -338,16 +337,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource, expected_errors: FloatArray | None = None
     ) -> None:
         """Clip, rotate and round checked vectors into an array, modulo 2**w for numbers of w bits."""
-        blocks = row_blocks(len(vectors), self.padded_dimension)
-        # One array serves all parts, so that memory is allocated once.
-        room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
-        parts = (self._rotated(vectors[block], room) for block in blocks)
+        parts = rotated_blocks(vectors, self.ball, self._rotation)
         self._rounding.round_parts(parts, steps, random_words, expected_errors)
-
-    def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
-        clipped, rotated = room[:, : len(vectors)]
-        self.ball.clip_checked(vectors, clipped[:, : self.ball.dimension])
-        return self._rotation.forward_within(clipped, rotated)
 
     @abstractmethod
     def _add_noise(self, steps: NDArray[Any], random_words: WordSource) -> None:

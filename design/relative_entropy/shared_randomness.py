@@ -35,6 +35,10 @@ SampleArray = NDArray[np.float32]
 
 SEED_BITS = 64
 MOST_STREAMS = 2**32
+# Largest binary logarithm of the number of seeds that the clients of a round share.
+MOST_SEED_BITS = 48
+# Stream of a round's public seed whose words are these seeds; stream 0 has vectors.
+SEEDS = 1
 MOST_SAMPLES = 2**32
 # Philox makes four words of 64 bits at a time, which are eight numbers.
 NUMBERS_PER_BLOCK = 8
@@ -220,6 +224,11 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
         generator.state = state
         row[:] = generator.random_raw(count)
     return words
+
+
+def seeds_of_round(public_seed: int, numbers: Sequence[int]) -> WordArray:
+    """Return the seeds with the given numbers of those that clients of a round share: words of the round's public seed."""
+    return philox_words([public_seed] * len(numbers), 1, numbers, SEEDS)[:, 0]
 
 
 def _exponential(values: FloatArray) -> FloatArray:

@@ -60,6 +60,8 @@ MOST_BITS = 20
 BATCH = 2**18
 # Coordinates of a piece of a shared seed's candidates. Products of longer pieces wait for memory, shorter pieces for generators' states.
 PIECE = 2**12
+# Number of clients of a seed from which on their inner products take longer than the seed's candidates.
+CLIENTS_PER_SEED = 64
 # Largest number of inner products in memory, for clients that share a seed.
 MOST_PRODUCTS = 2**22
 
@@ -381,6 +383,11 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     def renewed(self, seed: int) -> Self:
         """Return the mechanism with the shared seeds of another round; seeds of clients' own are new in each message."""
         return self if self.seed_bits is None else replace(self, public_seed=seed)
+
+    @property
+    def clients_per_call(self) -> int:
+        """Number of clients for which drawing candidates takes little time beside their inner products."""
+        return 1 if self.seed_bits is None else CLIENTS_PER_SEED << self.seed_bits
 
     def facts(self) -> dict[str, float]:
         """Return the part of the error that clients share, if they share seeds."""

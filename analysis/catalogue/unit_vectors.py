@@ -255,7 +255,7 @@ ENTRIES = (
         ),
         use=(
             "Use it for vectors of the L2 ball in about 8 to 20 bits: the error approaches that of `privunit-g` with the number of bits. "
-            "With few bits `rotating-simplex` has less error. Where one machine codes for many clients, shared seeds (`seed_bits`) save time."
+            "With few bits `rotating-simplex` has less error. Where a machine codes for many clients, shared seeds (`seed_bits`) save time."
         ),
     ),
     _entry(

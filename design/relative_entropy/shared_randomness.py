@@ -192,6 +192,19 @@ def vectors_of_seeds(
     return numbers.reshape(len(seeds), count, -1)[:, :, :dimension]
 
 
+def pieces_of_vectors(seed: int, dimension: int, numbers: range, start: int, length: int) -> SampleArray:
+    """Return a seed's vectors of some consecutive numbers, from the coordinate `start` on, shape (vectors, length).
+
+    `start` is a multiple of 8. The function does not check its arguments.
+    """
+    blocks, of_piece = -(-dimension // NUMBERS_PER_BLOCK), -(-length // NUMBERS_PER_BLOCK)
+    counters = [number * blocks + start // NUMBERS_PER_BLOCK for number in numbers]
+    # Words of whole vectors follow each other; those of pieces do not.
+    runs = counters[:1] if of_piece == blocks else counters
+    words = philox_words([seed] * len(runs), len(counters) // len(runs) * of_piece * NUMBERS_PER_BLOCK // 2, runs)
+    return normals_from_words(words.ravel()).reshape(len(counters), -1)[:, :length]
+
+
 def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
     """Raise ValueError unless each message is a seed and a whole number below `numbers`.
 

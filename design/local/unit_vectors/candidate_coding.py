@@ -35,11 +35,9 @@ from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.coding import log_importance_weights
 from ...relative_entropy.shared_randomness import (
     MOST_SEED_BITS,
-    NUMBERS_PER_BLOCK,
     SEED_BITS,
     check_numbered,
-    normals_from_words,
-    philox_words,
+    pieces_of_vectors,
     seeds_of_round,
     vectors_of_seeds,
 )
@@ -195,19 +193,12 @@ class CandidateCodingMechanism(VectorMechanism):
 
         Candidates are made in pieces and multiplied by all of these directions, in float32; sums over pieces are in float64.
         """
-        dimension = self.ball.dimension
-        blocks = -(-dimension // NUMBERS_PER_BLOCK)
-        length = min(PIECE, blocks * NUMBERS_PER_BLOCK)
         products = np.zeros((len(clients), self.candidates))
-        for start in range(0, dimension, length):
-            piece = directions[clients, start : start + length].astype(np.float32)
-            for rows in client_chunks(self.candidates, length, BATCH):
-                counters = [number * blocks + start // NUMBERS_PER_BLOCK for number in range(self.candidates)[rows]]
-                # Words of whole candidates follow each other; those of pieces do not.
-                runs = counters[:1] if length >= dimension else counters
-                words = philox_words([seed] * len(runs), len(counters) // len(runs) * length // 2, runs)
-                candidates = normals_from_words(words.ravel()).reshape(len(counters), -1)[:, : piece.shape[1]]
-                products[:, rows] += piece @ candidates.T
+        for start in range(0, self.ball.dimension, PIECE):
+            piece = directions[clients, start : start + PIECE].astype(np.float32)
+            for rows in client_chunks(self.candidates, piece.shape[1], BATCH):
+                numbers = range(self.candidates)[rows]
+                products[:, rows] += piece @ pieces_of_vectors(seed, self.ball.dimension, numbers, start, piece.shape[1]).T
         return np.asarray(products >= self.threshold)
 
     def _draw(self, in_cap: NDArray[np.bool_], random_words: WordSource) -> int:
@@ -224,15 +215,15 @@ def mean_projection(threshold: float, inside: float) -> float:
     return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond)) if cap * beyond > 0 else 0.0
 
 
-def counts_in_cap(candidates: int, threshold: float) -> tuple[FloatArray, FloatArray]:
+def counts_in_cap(candidates: int, threshold: float) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the numbers of candidates that a cap may hold, and weights in proportion to their probabilities."""
     cap = float(scipy.special.ndtr(-threshold))
     log_cap, log_rest = float(scipy.special.log_ndtr(-threshold)), float(scipy.special.log_ndtr(threshold))
     spread = REACH * math.sqrt(candidates * cap * (1 - cap)) + REACH
     first, last = max(0, math.floor(candidates * cap - spread)), min(candidates, math.ceil(candidates * cap + spread))
-    inside = np.arange(first, last + 1)
+    inside = np.arange(first, last + 1, dtype=np.int64)
     logs = -scipy.special.betaln(inside + 1, candidates - inside + 1) + inside * log_cap + (candidates - inside) * log_rest
-    return inside, np.exp(logs - logs.max())
+    return inside, np.asarray(np.exp(logs - logs.max()))
 
 
 @dataclass(frozen=True)

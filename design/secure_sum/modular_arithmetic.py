@@ -72,11 +72,10 @@ def messages_in_parts(
     modulo 2**w for words of w bits. The modulus is a power of two, unless the numbers lie `below` it.
     """
     messages = np.empty((len(inputs), coordinates), dtype=np.min_scalar_type(check_modulus(modulus) - 1))
-    whole_words = modulus - 1 == np.iinfo(messages.dtype).max
     for rows in row_blocks(len(inputs), coordinates, MADE_TOGETHER):
         part = messages[rows]
         write(inputs[rows], part)
-        if not (below or whole_words):
+        if not below:
             part &= messages.dtype.type(modulus - 1)
     return messages
 

@@ -254,7 +254,14 @@ def test_what_is_not_private_says_so_for_both_adjacencies(name: str, adjacency: 
 @pytest.mark.parametrize("sampling", ["with-replacement", "fixed"])
 def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, federation: Federations) -> None:
     first_task = task(
-        "rotating-simplex", {"message_bits": 4}, download="history", sampling=sampling, rounds=30, round_epsilon=4.0, clients=20, clients_per_round=5
+        "rotating-simplex",
+        {"message_bits": 4},
+        download="history",
+        sampling=sampling,
+        rounds=30,
+        round_epsilon=4.0,
+        clients=20,
+        clients_per_round=5,
     )
     run = federation(first_task)
     run.run()

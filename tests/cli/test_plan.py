@@ -85,7 +85,7 @@ def test_each_trust_model_has_one_recommendation(answered: dict[str, Any]) -> No
 
 def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
     vectors = ["--dimension", 5, "--clip", 2.5, "--delta", 1e-5, "--rounds", 2, "--bits", 16, "--trust", "secure-sum", "--norm", "l2"]
-    for given in (vectors, ["--interval", -2, 3, "--bits", 1]):
+    for given in (vectors, ["--interval", -2, 3, "--bits", 1, "--trust", "local"]):
         plan = answer("plan", "--clients", 12, "--epsilon", 2, "--adjacency", "replace-one", "--workers", 1, *given)
         feasible = [item for item in plan["mechanisms"] if item["feasible"]]
         assert len(feasible) >= 3

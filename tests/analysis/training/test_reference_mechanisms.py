@@ -11,6 +11,7 @@ from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
+from quietbits.errors import NotFiniteError
 
 OPTIONS = {
     "dp-rec-training": {"clip_ratio": 1.0, "sizes": "2,1", "population": 1000},
@@ -100,6 +101,18 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
             assert np.linalg.norm(sent.mean(axis=0) - x) <= 5 * np.sqrt(rounding / 4000)
     with pytest.raises(ValueError, match="bits must be 32, or from 2 to 16, for dp-fedavg, got 20"):
         training_entry("dp-fedavg").mechanism_for(task, {"bits": 20})
+
+
+def test_sums_without_messages_are_the_sums_of_messages() -> None:
+    """The sum of several blocks of rows has the same bits as that of the messages; levels need messages."""
+    task = Task(NormBall(3000, 2.0, 1.5), 40, 4.0, 1e-5, "add-or-remove-one")
+    mechanism = training_entry("dp-fedavg").mechanism_for(task, {})
+    vectors = np.random.default_rng(0).standard_normal((40, 3000)) * np.linspace(0, 0.1, 40)[:, None]
+    total = mechanism.aggregated(vectors, np.random.default_rng(1))
+    assert total.tobytes() == mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(1))).tobytes()
+    assert replace(mechanism, bits=8).aggregated(vectors, np.random.default_rng(1)) is None
+    with pytest.raises(NotFiniteError, match="vectors must hold finite numbers only"):
+        mechanism.aggregated(np.where(vectors == vectors[20, 5], np.nan, vectors), np.random.default_rng(1))
 
 
 def test_a_trusted_servers_noise_is_the_same_in_any_number_of_chunks() -> None:

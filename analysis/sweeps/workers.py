@@ -11,12 +11,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Protocol
-
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.backend import resource_tracker
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .calls import check_code_version
+
+if TYPE_CHECKING:
+    from joblib.externals.loky import ProcessPoolExecutor
 
 # Idle time in seconds after which processes end.
 IDLE_SECONDS = 300
@@ -110,7 +110,11 @@ class Processes:
 
 
 @lru_cache(maxsize=1)
-def _executor(count: int) -> ProcessPoolExecutor:
+def _executor(count: int) -> "ProcessPoolExecutor":
+    # Sweeps in a single process do not wait for this import.
+    from joblib.externals.loky import ProcessPoolExecutor
+    from joblib.externals.loky.backend import resource_tracker
+
     # The process that removes semaphores inherits the warning filters at its start.
     sys.warnoptions.append(LEAKED_SEMAPHORES)
     try:

@@ -85,7 +85,9 @@ def losses_of_distribution(distribution: "PrivacyLossDistribution | DirectedLoss
     else:
         # dp-accounting has no public access to the masses.
         dense = (distribution._pmf_remove.to_dense_pmf(), distribution._pmf_add.to_dense_pmf())
-        removed, added = (LossMasses(mass._discretization, mass._lower_loss, np.asarray(mass._probs), mass._infinity_mass) for mass in dense)
+        removed, added = (
+            LossMasses(mass._discretization, mass._lower_loss, np.asarray(mass._probs), mass._infinity_mass) for mass in dense
+        )
         directions, symmetric = (removed, added), bool(distribution._symmetric)
     forth, back = (losses_of_masses(mass.losses(), mass.masses, min(1.0, mass.certain + missed)) for mass in directions)
     return LossPair(forth, None if symmetric else back)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from ...arrays import FloatArray
 
@@ -44,8 +44,8 @@ class LossMasses:
         """Return the distribution of the sum of independent losses."""
         low, high = self._ends(times)
         length = high - low + 1
-        size = fft.next_fast_len(max(length, len(self.masses)))
-        wrapped = np.real(fft.ifft(fft.fft(self.masses, size) ** times))
+        size = scipy.fft.next_fast_len(max(length, len(self.masses)))
+        wrapped = np.real(scipy.fft.ifft(scipy.fft.fft(self.masses, size) ** times))
         certain = CUT_OFF - math.expm1(times * math.log1p(-self.certain))
         return LossMasses(self.interval, self.first * times + low, np.roll(wrapped, -low)[:length], certain)
 

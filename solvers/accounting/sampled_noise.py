@@ -17,7 +17,7 @@ everywhere, in a form in which large exponents do not cancel.
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -95,9 +95,7 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     return RenyiCurve(orders, between / (orders - 1))
 
 
-def sampled_gaussian_loss(
-    noise_multiplier: float, sampling: Sampling, adjacency: str
-) -> "DirectedLosses | PrivacyLossDistribution":
+def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency: str) -> "DirectedLosses | PrivacyLossDistribution":
     """Return the privacy loss distribution of a Poisson-sampled round of Gaussian noise.
 
     Losses are rounded upward. The grid of losses follows the largest loss of a round, so that small losses are not lost in rounding.

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from quietbits.analysis.training.baselines import BASELINES, training_entry
+from quietbits.analysis.training.baselines import baselines, training_entry
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
@@ -125,7 +125,7 @@ def test_a_trusted_servers_noise_is_the_same_in_any_number_of_chunks() -> None:
 
 
 def test_what_is_not_private_says_so_and_the_others_keep_their_budget() -> None:
-    for entry in BASELINES:
+    for entry in baselines():
         epsilon = built(entry.name).privacy().epsilon(1e-5, "replace-one")
         assert (epsilon <= 5.0) == (entry.name not in ("none", "quantised", "dp-rec-training"))
 

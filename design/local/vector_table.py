@@ -104,8 +104,17 @@ class VectorGrid:
         Clipped vectors are multiplied by a shrinkage of at most 1. Positions are in steps: from -N to N for finite p, from 0 to `steps` for
         p = infinity.
         """
-        scaled = self.ball.clip(vectors) / self.ball.clip_norm * shrinkage
-        return np.asarray(np.clip(scaled, -1.0, 1.0) * self.radius if self.centred else (scaled + 1) / 2 * self.steps)
+        positions = self.ball.clip(vectors)
+        positions /= self.ball.clip_norm
+        positions *= shrinkage
+        if self.centred:
+            np.clip(positions, -1.0, 1.0, out=positions)
+            positions *= self.radius
+            return positions
+        positions += 1
+        positions /= 2
+        positions *= self.steps
+        return positions
 
 
 @dataclass(frozen=True, eq=False)

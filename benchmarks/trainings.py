@@ -12,6 +12,8 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,6 @@ import numpy as np
 from shared.processor_time import timed
 
 from quietbits.analysis.datasets.federated_data import Examples
-from quietbits.analysis.training.models.network import Network
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 
@@ -31,12 +32,13 @@ POISSON = DIGITS | {"sampling": "poisson", "adjacency": "add-or-remove-one"}
 
 @dataclass(frozen=True)
 class Case:
-    """A training in words, its mechanism with options, and its setting."""
+    """A training in words, its mechanism with options, its setting, and the widths of the model's layers."""
 
     words: str
     mechanism: str
     options: Mapping[str, Any]
     setting: Mapping[str, Any]
+    widths: tuple[int, ...] = (64, 10)
 
     def task(self, rounds: int, folder: Path | None = None) -> TrainingTask:
         """Return the training with a number of rounds."""
@@ -53,7 +55,7 @@ class Case:
 CASES = (
     Case("a trusted server's Gaussian noise", "dp-fedavg", {}, DIGITS | {"epsilon": 8.0}),
     Case("the same, Poisson sampling", "dp-fedavg", {}, POISSON | {"epsilon": 8.0}),
-    Case("the same, 11,830 parameters", "dp-fedavg", {}, DIGITS | {"epsilon": 8.0, "model": "mlp-60-60-60"}),
+    Case("the same, 11,830 parameters", "dp-fedavg", {}, DIGITS | {"epsilon": 8.0, "model": "mlp-60-60-60"}, (64, 60, 60, 60, 10)),
     Case("secure sum, 16 bits", "distributed-skellam", {"bits": 16}, DIGITS | {"epsilon": 8.0}),
     Case("MVU, 1 bit", "mvu", {"bits_in": 5, "bits_out": 1, "metric": "l1"}, DIGITS | {"round_epsilon": 8.0}),
 )
@@ -63,18 +65,43 @@ def _lines(values: Mapping[str, Any]) -> list[str]:
     return [f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}" for name, value in values.items()]
 
 
-def bare_dp_sgd(network: Network, examples: Examples, rounds: int, setting: TrainingSetting) -> np.ndarray:
-    """Return a model after rounds of DP-SGD, whose clients have an image each."""
-    rng = np.random.default_rng(0)
-    model, clip, clients = network.start(rng), setting.clip, setting.clients_per_round
-    for _ in range(rounds):
-        count = rng.binomial(POPULATION, clients / POPULATION) if setting.sampling == "poisson" else clients
-        chosen = rng.choice(POPULATION, count, replace=False)
-        gradients = network.gradients(model, examples.inputs[chosen][:, None], examples.labels[chosen][:, None])
-        gradients *= np.minimum(1.0, clip / np.linalg.norm(gradients, axis=1))[:, None]
-        noise = rng.normal(0.0, 2.0 * clip, len(model))
-        model = model - setting.server_rate * (gradients.sum(axis=0) + noise) / clients
-    return model
+@dataclass(frozen=True, eq=False)
+class BareDpSgd:
+    """DP-SGD of a network of ReLU units whose clients have an image each, in plain numpy."""
+
+    examples: Examples
+    setting: TrainingSetting
+    widths: tuple[int, ...]
+
+    def run(self, rounds: int) -> list[np.ndarray]:
+        """Return the weights after some rounds; the last row of each matrix has the biases."""
+        rng, setting = np.random.default_rng(0), self.setting
+        weights = [rng.normal(0.0, (2 / inputs) ** 0.5, (inputs + 1, outputs)) for inputs, outputs in pairwise(self.widths)]
+        for _ in range(rounds):
+            count = rng.binomial(POPULATION, CLIENTS / POPULATION) if setting.sampling == "poisson" else CLIENTS
+            gradients = self._gradients(weights, rng.choice(POPULATION, count, replace=False))
+            gradients *= np.minimum(1.0, setting.clip / np.linalg.norm(gradients, axis=1))[:, None]
+            step = (gradients.sum(axis=0) + rng.normal(0.0, setting.clip, gradients.shape[1])) / CLIENTS
+            parts = np.split(step, np.cumsum([matrix.size for matrix in weights])[:-1])
+            weights = [matrix - part.reshape(matrix.shape) for matrix, part in zip(weights, parts, strict=True)]
+        return weights
+
+    def _gradients(self, weights: list[np.ndarray], clients: np.ndarray) -> np.ndarray:
+        """Return the gradient of each client, shape (clients, parameters)."""
+        layers, ones = [self.examples.inputs[clients]], np.ones((len(clients), 1))
+        for matrix in weights:
+            sums = layers[-1] @ matrix[:-1] + matrix[-1]
+            layers.append(np.maximum(sums, 0.0))
+        errors = np.exp(sums - sums.max(axis=1, keepdims=True))
+        errors /= errors.sum(axis=1, keepdims=True)
+        errors[np.arange(len(clients)), self.examples.labels[clients]] -= 1
+        ends = np.cumsum([matrix.size for matrix in weights])
+        gradients = np.empty((len(clients), ends[-1]))
+        for inputs, matrix, end in zip(layers[-2::-1], weights[::-1], ends[::-1], strict=True):
+            own = gradients[:, end - matrix.size : end].reshape(len(clients), *matrix.shape)
+            np.einsum("ci,co->cio", np.hstack([inputs, ones]), errors, out=own)
+            errors = (errors @ matrix[:-1].T) * (inputs > 0)
+        return gradients
 
 
 def round_seconds(case: Case) -> tuple[float, float]:
@@ -82,15 +109,15 @@ def round_seconds(case: Case) -> tuple[float, float]:
     prepared = case.task(MANY).prepare(None)
     setting = case.task(MANY).training
     data = setting.federated_data(0)
-    network, examples = setting.network(data), data.cohort(np.arange(POPULATION)).examples
-    ours, bare = {FEW: [], MANY: []}, {FEW: [], MANY: []}
+    bare = BareDpSgd(data.cohort(np.arange(POPULATION)).examples, setting, case.widths)
+    spent: dict[str, dict[int, list[float]]] = {"training": {FEW: [], MANY: []}, "bare": {FEW: [], MANY: []}}
     for _ in range(RUNS):
         for rounds in (FEW, MANY):
+            plan = replace(prepared, epsilons=prepared.epsilons[:rounds])
             with tempfile.TemporaryDirectory() as folder:
-                task = case.task(rounds, Path(folder))
-                ours[rounds].append(timed(lambda: task.run(replace(prepared, epsilons=prepared.epsilons[:rounds])))[1])  # noqa: B023 - called at once
-            bare[rounds].append(timed(lambda: bare_dp_sgd(network, examples, rounds, setting))[1])  # noqa: B023
-    return _difference(ours), _difference(bare)
+                spent["training"][rounds].append(timed(partial(case.task(rounds, Path(folder)).run, plan))[1])
+            spent["bare"][rounds].append(timed(partial(bare.run, rounds))[1])
+    return _difference(spent["training"]), _difference(spent["bare"])
 
 
 def _difference(seconds: Mapping[int, list[float]]) -> float:

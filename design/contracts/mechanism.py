@@ -205,6 +205,11 @@ class Mechanism(ShownFields, ABC):
         return None
 
     @property
+    def clients_per_call(self) -> int:
+        """Number of clients that one call of `encode` should have to save time; 1 if a client takes the same time in every call."""
+        return 1
+
+    @property
     def fewest_clients(self) -> int:
         """Smallest number of clients with whose messages the guarantee holds; 1 where clients do not hide each other."""
         return 1

@@ -1,5 +1,6 @@
 """Workers of a sweep: this process, other processes, or workers of a Dask scheduler."""
 
+import atexit
 import logging
 import os
 import sys
@@ -121,6 +122,8 @@ def _executor(count: int) -> "ProcessPoolExecutor":
         resource_tracker.ensure_running()
     finally:
         sys.warnoptions.remove(LEAKED_SEMAPHORES)
+    # The executor ends while the modules that it uses are still there.
+    atexit.register(_executor.cache_clear)
     # All sweeps of a process share this executor, as joblib's own executor accepts only joblib's calls.
     return ProcessPoolExecutor(
         max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)

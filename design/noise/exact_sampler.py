@@ -195,6 +195,8 @@ class ExactSampler:
                 part &= within
                 filled += part.astype(filled.dtype, copy=False)
         doubtful, taken = np.concatenate(places), np.concatenate(drawn)
+        if not doubtful.size:
+            return doubtful
         kinds = (taken >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
         kept = np.zeros(len(doubtful), dtype=bool)
         wedges = np.flatnonzero(kinds < cover.wedges)

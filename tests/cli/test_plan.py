@@ -101,7 +101,7 @@ def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
 
 def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
     for kind in ("csv", "parquet", "json", "html"):
-        result = run(*ITEMS, "--output", f"plan.{kind}")
+        result = run(*ITEMS, "--trust", "local", "--output", f"plan.{kind}")
         assert result.exit_code == 0, result.output
     frame = pd.read_csv(folder / "plan.csv")
     pd.testing.assert_series_equal(frame["predicted_error"], pd.read_parquet(folder / "plan.parquet")["predicted_error"])

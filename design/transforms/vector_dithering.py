@@ -57,7 +57,7 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
     return rounded
 
 
-def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
+def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> NDArray[np.int32]:
     fractions = np.abs(positions)
     floors = fractions.astype(np.int32)
     fractions -= floors

@@ -21,7 +21,7 @@ UniformSource = Callable[[int], FloatArray]
 # sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
-# Number of coordinates processed at a time, a quarter of a megabyte.
+# Number of coordinates processed at a time, an eighth of a megabyte.
 BLOCK = 2**15
 # Number of coordinates, each with one word, for which words are drawn at a time: an eighth of a megabyte.
 PIECE = 2**14
@@ -131,9 +131,9 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
     return rounded.astype(np.int64)
 
 
-def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
-    """Round as `independent_rounding`, in place."""
-    lower = np.floor(positions)
+def round_independently(positions: FloatArray, uniforms: FloatArray, room: FloatArray | None = None) -> None:
+    """Round as `independent_rounding`, in place; `room` is memory of the positions' shape for an intermediate result."""
+    lower = np.floor(positions, out=room)
     # Rounding keeps the signs of both differences, so a coordinate goes up exactly if the uniform number is below the fractional part.
     positions -= lower
     positions -= uniforms

@@ -452,6 +452,13 @@ class VectorMechanism(Mechanism):
         """
         return 0
 
+    def aggregated(self, vectors: ArrayLike, random_words: "WordsLike") -> NDArray[Any] | None:  # noqa: ARG002
+        """Return the aggregate of new messages of `bits_per_client` bits without making each message, for simulations.
+
+        The aggregate is that of `encode` with the same random words. None means that only messages give it.
+        """
+        return None
+
     def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the part of `decode` that is linear in the messages.
 

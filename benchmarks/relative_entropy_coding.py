@@ -1,6 +1,6 @@
-"""Coding an update of a million parameters, against drawing normal numbers.
+"""Coding an update of a million parameters, and vectors of 2^16 coordinates, against drawing normal numbers.
 
-The update has ten groups of 128 samples.
+The update has ten groups of 128 samples. A vector has 256 candidates, of its own or shared with other clients (minimal random coding).
 """
 
 from collections.abc import Callable
@@ -12,6 +12,8 @@ from shared.peak_memory import peak_mebibytes
 from shared.physical_limit import WORDS, beside_limit
 from shared.processor_time import seconds
 
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.unit_vectors.candidate_coding import MinimalRandomCodingMechanism
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.relative_entropy.coding import decode_groups, encode_groups
 from quietbits.design.relative_entropy.group_layout import uniform_layout
@@ -19,6 +21,7 @@ from quietbits.design.relative_entropy.shared_randomness import SharedNormals
 
 DIMENSION, GROUPS, BITS = 10**6, 10, 7
 DIMENSIONS = (DIMENSION // 16, DIMENSION // 4, DIMENSION)
+CODED_DIMENSION, CODED_BITS, CODED_CLIENTS = 2**16, 8, (1, 10, 100)
 
 
 def draw_with_numpy(rng: np.random.Generator) -> None:
@@ -45,6 +48,33 @@ def coding(dimension: int) -> dict[str, Callable[[], object]]:
     return {"encode": partial(encode_groups, update, layout, 1, words), "decode": partial(decode_groups, indices, layout, 1)}
 
 
+def show_candidates(half_word: float) -> None:
+    """Print milliseconds of a client of minimal random coding, and ratios for clients that share a seed.
+
+    The physical limit is to draw the words of a seed's candidates once, and to multiply the candidates by the clients' vectors.
+    """
+    rng, ball, numbers = np.random.default_rng(0), NormBall(CODED_DIMENSION, 2.0), CODED_DIMENSION << CODED_BITS
+    vectors = rng.standard_normal((max(CODED_CLIENTS), CODED_DIMENSION)) / np.sqrt(CODED_DIMENSION)
+    single = vectors.astype(np.float32)
+    candidates = rng.standard_normal((1 << CODED_BITS, CODED_DIMENSION), dtype=np.float32)
+    product = seconds(partial(np.matmul, candidates, single[0]))
+    print(f"{1 << CODED_BITS} candidates of {CODED_DIMENSION} coordinates; their product with a vector {1e3 * product:.2f} ms")
+    own = MinimalRandomCodingMechanism(4.0, CODED_BITS, ball)
+    own_taken = seconds(partial(own.encode, vectors[:1], rng))
+    print(f"  encode, own seed       {1e3 * own_taken:7.2f} ms a client, {beside_limit(own_taken, half_word * numbers + product)}")
+    shared = MinimalRandomCodingMechanism(4.0, CODED_BITS, ball, seed_bits=0)
+    for clients in CODED_CLIENTS:
+        taken = seconds(partial(shared.encode, vectors[:clients], rng)) / clients
+        multiplied = seconds(partial(np.matmul, single[:clients], candidates.T)) / clients
+        limit, ratio = half_word * numbers / clients + multiplied, f"{taken / own_taken:.3f} x own seeds, {taken / product:.3g} products"
+        print(f"  encode, {clients:3} a seed     {1e3 * taken:7.2f} ms a client, {ratio}, {beside_limit(taken, limit)}")
+    for name, mechanism in (("own seeds", own), ("one seed", shared)):
+        messages = mechanism.encode(vectors[:1], rng).repeat(1000, axis=0)
+        messages[:, 1] = rng.integers(1 << CODED_BITS, size=len(messages))
+        taken = seconds(partial(mechanism.aggregate, messages)) / len(messages)
+        print(f"  aggregate 1000, {name:<9}{1e3 * taken:5.2f} ms a client, {beside_limit(taken, half_word * CODED_DIMENSION)}")
+
+
 def main() -> None:
     """Print seconds of encoding and decoding, ratios to numpy's normal numbers, and memory.
 
@@ -61,6 +91,7 @@ def main() -> None:
         taken, power = seconds(coding(DIMENSION)[name]), exponent(lambda dimension, name=name: coding(dimension)[name], DIMENSIONS, 3)
         ratio = f"{taken / numpy_normals * (1 << BITS) / samples:6.3f} x numpy's time for as many numbers"
         print(f"{name:<28} {taken:7.3f} s: {ratio}, {beside_limit(taken, half_word * DIMENSION * samples, power)}")
+    show_candidates(half_word)
     print(f"largest memory of the process: {peak_mebibytes():.0f} MiB")
 
 

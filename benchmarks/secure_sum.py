@@ -6,10 +6,10 @@ from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
-from shared.growth import exponent
+from shared.growth import slope
 from shared.opendp_noise import discrete_gaussian, load_opendp
 from shared.peak_memory import peak_mebibytes
-from shared.physical_limit import beside_limit, drawing_and_copying
+from shared.physical_limit import WORDS, CountedWords
 from shared.processor_time import seconds, timed
 
 from quietbits.analysis.catalogue.central_reference import central_squared_error
@@ -18,13 +18,18 @@ from quietbits.analysis.simulation.mean import simulate_mean
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Budget, Task
+from quietbits.design.noise.binomial_noise import add_binomial
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 from quietbits.design.secure_sum.binomial_account import binomial_account
+from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.poisson_binomial_mechanism import calibrate_theta
+from quietbits.solvers.numerics.walsh_hadamard import walsh_hadamard
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
-ENCODED, REPETITIONS = 4, 20
-# cpSGD needs this many bits for the same budget, also in 2**18 dimensions.
+# Clients and dimensions of the encoded vectors.
+ENCODED = ((64, 2**10), (4, 2**14), (1, 2**16), (4, 2**16), (1, 2**20))
+REPETITIONS = 10
+# cpSGD needs this many bits for the same budget, also in 2**20 dimensions.
 MORE_BITS = 22
 OPENDP_COORDINATES, OPENDP_SIGMA = 10_000, 100.0
 
@@ -42,39 +47,54 @@ def built(name: str, dimension: int) -> Mechanism:
     return build_mechanism(name, task, {"bits": MORE_BITS if name == "cpsgd" else BITS})
 
 
-def encoding(name: str, random_words: WordSource) -> Callable[[int], Callable[[], object]]:
-    """Return a function that makes a run of a dimension's encoding of one message."""
-
-    def run(dimension: int) -> Callable[[], object]:
-        vectors = np.random.default_rng(3).standard_normal((1, dimension))
-        return partial(built(name, dimension).encode, vectors, random_words)
-
-    return run
+def noise(mechanism: Mechanism, clients: int, random_words: WordSource) -> Callable[[], object]:
+    """Return a run that adds the noise of messages to zeros, and does nothing else."""
+    total = np.zeros((clients, mechanism.padded_dimension), dtype=np.min_scalar_type(mechanism.modulus - 1))
+    if isinstance(mechanism, CpsgdMechanism):
+        return partial(add_binomial, total, mechanism.trials, mechanism.probability, random_words)
+    return partial(mechanism._add_noise, total, random_words)
 
 
 def show_encoding(dp: ModuleType | None) -> None:
-    """Print the time per coordinate against its limit: the words drawn, the vectors copied.
+    """Print the time per coordinate beside one Walsh-Hadamard transform, and the parts that no message does without.
 
-    Seeded words are compared with NumPy's normal numbers, and secure words with OpenDP's discrete Gaussian noise alone.
+    A message needs the transform, random words and exact noise. Seeded words are also compared with NumPy's normal numbers, and secure
+    words with OpenDP's discrete Gaussian noise alone.
     """
-    generator, vectors = np.random.default_rng(2), np.random.default_rng(3).standard_normal((ENCODED, DIMENSION))
-    normal = seconds(lambda: generator.standard_normal(vectors.size)) / vectors.size
-    references = {"seeded": ("numpy's normal numbers", normal)}
+    generator = np.random.default_rng(2)
+    normal = seconds(lambda: generator.standard_normal(DIMENSION)) / DIMENSION
+    print(f"numpy's normal numbers: {1e9 * normal:.1f} ns a number")
     if dp is not None:
         other = seconds(discrete_gaussian(dp, OPENDP_SIGMA, OPENDP_COORDINATES)) / OPENDP_COORDINATES
         print(f"OpenDP's discrete Gaussian noise, sigma {OPENDP_SIGMA:g}: {1e9 * other:.0f} ns a coordinate")
-        references["secure"] = ("OpenDP's noise", other)
-    for name in ("distributed-discrete-gaussian", "distributed-skellam", "cpsgd"):
-        mechanism = built(name, DIMENSION)
-        for kind, words in (("seeded", seeded_words(generator)), ("secure", secure_words)):
-            taken = seconds(partial(mechanism.encode, vectors, words), REPETITIONS)
-            power = exponent(encoding(name, words), (2**14, 2**16, 2**18))
-            limit = drawing_and_copying(partial(mechanism.encode, vectors), words, vectors)
-            line = f"{f'{name}, {kind},':39} encoding {1e9 * taken / vectors.size:.1f} ns a coordinate"
-            if kind in references:
-                whose, reference = references[kind]
-                line += f", {taken / vectors.size / reference:.3g} x {whose}"
-            print(f"{line}, {beside_limit(taken, limit, power)} of the dimension")
+    for kind, words in (("seeded", seeded_words(generator)), ("secure", secure_words)):
+        word = seconds(partial(words, WORDS), calls=20) / WORDS
+        for name in ("distributed-discrete-gaussian", "distributed-skellam", "cpsgd"):
+            print(f"{name}, {kind} words")
+            times = []
+            for clients, dimension in ENCODED:
+                mechanism = built(name, dimension)
+                vectors = np.random.default_rng(3).standard_normal((clients, dimension))
+                calls = max(1, DIMENSION // vectors.size)
+                transformed, counted = np.empty_like(vectors), CountedWords()
+                # The transform and the encoding take turns, so that other programs slow down both.
+                pairs = [
+                    (
+                        seconds(partial(walsh_hadamard, vectors, transformed), calls=calls, repetitions=2),
+                        seconds(partial(mechanism.encode, vectors, words), calls=calls, repetitions=2),
+                    )
+                    for _ in range(REPETITIONS)
+                ]
+                transform, taken = (min(series) / vectors.size for series in zip(*pairs, strict=True))
+                alone = seconds(noise(mechanism, clients, words), calls=calls) / vectors.size
+                mechanism.encode(vectors, counted)
+                drawn = counted.count / vectors.size * word
+                print(
+                    f"    {clients:2} x 2^{dimension.bit_length() - 1}: {1e9 * taken:.1f} ns a coordinate, {taken / transform:.2f} x one "
+                    f"transform of {1e9 * transform:.1f} ns; words {1e9 * drawn:.1f} ns, noise {1e9 * alone:.1f} ns"
+                )
+                times.append(taken * vectors.size / clients)
+            print(f"    time of a message grows with the {slope([size for _, size in ENCODED], times):.2f}th power of the dimension")
 
 
 def main() -> None:

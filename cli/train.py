@@ -54,8 +54,9 @@ def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
     results = pd.read_parquet(path)
     if len(results):
         with working(f"drawing the page of {shown_path(path)}"):
-            page = write_training_page(results, path.parent, failures, command=typed_command())
-        _print_summary(compared_trainings(results))
+            summary = compared_trainings(results)
+            page = write_training_page(results, summary, path.parent, failures, command=typed_command())
+        _print_summary(summary)
         say(f"Report: {page}")
     else:
         remove_results_page(path.parent)

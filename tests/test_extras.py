@@ -29,7 +29,7 @@ CORE = [
     "deploy table.json --name value --output deployed",
     *(f"export table.json --format {kind} --output table.{kind}" for kind in ("npz", "csv")),
     "plan --clients 100 --dimension 4 --epsilon 2 --delta 1e-5 --adjacency replace-one --output plan.html",
-    "plan --clients 100 --epsilon 2 --adjacency replace-one --check --output plan.csv",
+    "plan --clients 100 --epsilon 2 --adjacency replace-one --trust local --bits 1 --check --output plan.csv",
     "account table table.json --delta 1e-5 --rounds 10",
     "account gaussian --noise-multiplier 2 --delta 1e-5 --rounds 3 --plot account.svg",
     "calibrate gaussian --epsilon 1 --delta 1e-5",

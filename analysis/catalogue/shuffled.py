@@ -11,6 +11,7 @@ from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.options import made, options_of, values_of
 from ...design.contracts.registry import REQUIRED, AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
+from ...design.relative_entropy.shared_randomness import MOST_SEED_BITS
 from ...design.secure_sum.delegated_sum import DelegatedSum
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ...design.secure_sum.distributed_discrete_laplace import ROUNDING_SHARE, DistributedDiscreteLaplaceMechanism
@@ -18,7 +19,6 @@ from ...design.shuffled.calibration import response_local_epsilon, shuffled_desi
 from ...design.shuffled.code_calibration import calibrate_shuffled_code
 from ...design.shuffled.shuffled_codes import (
     MOST_LETTER_BITS,
-    MOST_SEED_BITS,
     ShuffledCodeMechanism,
     ShuffledRandomCoding,
     ShuffledRotatingSimplex,

@@ -16,12 +16,22 @@ from ...design.local.unit_vectors.privunit import PrivUnitMechanism
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.local.unit_vectors.projected_privunit import FastProjUnitMechanism, ProjUnitMechanism
 from ...design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, most_simplex_bits
+from ...design.relative_entropy.shared_randomness import MOST_SEED_BITS
 from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_vector
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 from .shared_options import tried_message_bits
 
 CODING_BITS = Option("message_bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
+SHARED_SEED_BITS = Option(
+    "seed_bits",
+    int,
+    "log2 of the number of public seeds that clients share; by default each client has its own. Shared seeds save time and add an error.",
+    None,
+    0,
+    MOST_SEED_BITS,
+    "bits",
+)
 SIMPLEX_BITS = Option(
     "message_bits", int, "Length of a message, at most log2(dimension + 1); by default the best number up to 7.", None, 1, 12, "bits"
 )
@@ -97,7 +107,7 @@ def _simplex(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
 
 
 def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return MinimalRandomCodingMechanism(epsilon, options["message_bits"], ball)
+    return MinimalRandomCodingMechanism(epsilon, options["message_bits"], ball, options["seed_bits"])
 
 
 def _plain(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
@@ -235,7 +245,7 @@ ENTRIES = (
         "PrivUnitG as the number of a shared random candidate",
         SHAH,
         _coding,
-        (CODING_BITS,),
+        (CODING_BITS, SHARED_SEED_BITS),
         _coding_tried,
         formula=(
             r"A public seed gives $K = 2^b$ standard normal candidates $z$ for each client. If a share $s$ of them has $\langle z, v "
@@ -245,7 +255,7 @@ ENTRIES = (
         ),
         use=(
             "Use it for vectors of the L2 ball in about 8 to 20 bits: the error approaches that of `privunit-g` with the number of bits. "
-            "With few bits `rotating-simplex` has less error."
+            "With few bits `rotating-simplex` has less error. Where a machine codes for many clients, shared seeds (`seed_bits`) save time."
         ),
     ),
     _entry(

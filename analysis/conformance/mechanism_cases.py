@@ -48,6 +48,8 @@ class Trial:
         Whether a longer message may have a larger error.
     slow : bool
         Whether a round takes long, so that the suite draws fewer rounds.
+    repetitions : int or None
+        Number of releases of each input in the audit; None for 20,000, or for 2,000 if `slow` is set.
     audited_share : float
         Share of the claimed epsilon that the audit must reach.
     public_columns : slice
@@ -61,6 +63,7 @@ class Trial:
     of_account: Callable[[Any], Values] = lambda _: {}
     more_bits_may_cost: bool = False
     slow: bool = False
+    repetitions: int | None = None
     audited_share: float = 0.35
     public_columns: slice = field(default_factory=lambda: slice(0))
 

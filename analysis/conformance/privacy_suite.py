@@ -241,7 +241,7 @@ class PrivacySuite(Tried):
         mechanism = case.small
         # Other clients at the edge hide a client the least in a secure sum of messages drawn around their vectors.
         others = "same" if isinstance(mechanism, SecureSumMechanism) else "zero"
-        repetitions = 2000 if case.trial.slow else 20_000
+        repetitions = case.trial.repetitions or (2000 if case.trial.slow else 20_000)
         result = audit(mechanism, repetitions, np.random.default_rng(3), others=others, confidence=CONFIDENCE)
         assert result.claim == mechanism.guarantee
         assert (result.claim.adjacency, result.claim.trust_model) == (case.adjacency, case.entry.trust_model)

@@ -1,6 +1,6 @@
 """A simulated round of a mechanism for means, with the estimate's error and its prediction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ MASK_NEIGHBOURS = 20
 FEW_DRAWS = 2
 # Largest number of message bits for items in memory.
 MESSAGE_BITS = 2**31
+# Largest number of coordinates of chunks that are joined for mechanisms that encode many clients faster.
+JOINED = 2**22
 # Number of masked numbers per batch, as a client with a short input may have a long message.
 MOST_NUMBERS = 2**26
 
@@ -98,8 +100,8 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_word
     mechanism : Mechanism
         The mechanism, for means.
     chunks : iterable of array_like, each of shape (clients of the chunk,) or (clients of the chunk, dimension)
-        The inputs, as `input_chunks` draws them; one chunk is held at a time. A secure sum needs the inputs of all of
-        its clients, or of as many as its guarantee needs.
+        The inputs, as `input_chunks` draws them; one chunk is held at a time, or a few short ones (`Mechanism.clients_per_call`). A
+        secure sum needs the inputs of all of its clients, or of as many as its guarantee needs.
     random_words : WordSource or numpy.random.Generator
         Source of the mechanism's randomness; not the source of the inputs.
     masked : bool
@@ -129,7 +131,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_word
     clients = clipped = 0
     variance = 0.0
     input_sum, clipped_sum, bias_sum = (np.zeros(()) for _ in range(3))
-    for chunk in chunks:
+    for chunk in _joined(chunks, mechanism.clients_per_call):
         inputs = np.asarray(domain.clip(chunk))
         clients += len(inputs)
         server.check_more(clients)
@@ -152,6 +154,21 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], random_word
         zero_squared_error=float(np.sum((mean - domain.middle) ** 2)),
         wrapping=answer.wrapping,
     )
+
+
+def _joined(chunks: Iterable[ArrayLike], clients: int) -> Iterator[ArrayLike]:
+    """Yield chunks, joined until they have as many clients or 2**22 coordinates."""
+    if clients == 1:
+        yield from chunks
+        return
+    held: list[NDArray[Any]] = []
+    for chunk in chunks:
+        held.append(np.asarray(chunk))
+        if sum(map(len, held)) >= clients or sum(map(np.size, held)) >= JOINED:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
 
 
 def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, random_words: WordsLike) -> NDArray[Any]:

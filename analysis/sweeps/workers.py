@@ -1,5 +1,6 @@
 """Workers of a sweep: this process, other processes, or workers of a Dask scheduler."""
 
+import atexit
 import logging
 import os
 import sys
@@ -11,12 +12,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Protocol
-
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.backend import resource_tracker
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .calls import check_code_version
+
+if TYPE_CHECKING:
+    from joblib.externals.loky import ProcessPoolExecutor
 
 # Idle time in seconds after which processes end.
 IDLE_SECONDS = 300
@@ -110,13 +111,19 @@ class Processes:
 
 
 @lru_cache(maxsize=1)
-def _executor(count: int) -> ProcessPoolExecutor:
+def _executor(count: int) -> "ProcessPoolExecutor":
+    # Sweeps in a single process do not wait for this import.
+    from joblib.externals.loky import ProcessPoolExecutor
+    from joblib.externals.loky.backend import resource_tracker
+
     # The process that removes semaphores inherits the warning filters at its start.
     sys.warnoptions.append(LEAKED_SEMAPHORES)
     try:
         resource_tracker.ensure_running()
     finally:
         sys.warnoptions.remove(LEAKED_SEMAPHORES)
+    # The executor ends while the modules that it uses are still there.
+    atexit.register(_executor.cache_clear)
     # All sweeps of a process share this executor, as joblib's own executor accepts only joblib's calls.
     return ProcessPoolExecutor(
         max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)

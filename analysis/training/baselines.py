@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from ...arguments import check_choice
@@ -19,7 +20,6 @@ from ...design.transforms.thresholding import MOST_THRESHOLD
 from ...errors import InfeasibleError
 from ...solvers.divergences.dp_rec_privacy import VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
-from ..catalogue.linear_compression import SKETCHED as SKETCHED_SUM
 from ..catalogue.registry import REGISTRY
 from ..catalogue.relative_entropy import DP_REC, adjacency_of_account, largest_clip_ratio
 from ..catalogue.shared_options import NOISE, SUM_NOISE
@@ -31,7 +31,6 @@ from .reference_mechanisms import (
     QuantisedMechanism,
     SignGaussianMechanism,
 )
-from .thresholded_sketch import ThresholdedSketchedSum
 
 FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
 LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
@@ -70,7 +69,7 @@ SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the tra
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
 COUNT_DEVIATION = Option("count_deviation", float, "Noise in adaptive clipping's count; filled in by the training.", None, 1e-6, 1e15)
 FILLED_IN = (SIZES.name, POPULATION.name, COUNT_DEVIATION.name)
-DP_REC_TRAINING = "dp-rec-training"
+DP_REC_TRAINING, THRESHOLDED = "dp-rec-training", "thresholded-sketch"
 
 
 def entries() -> Mapping[str, Entry]:
@@ -80,7 +79,9 @@ def entries() -> Mapping[str, Entry]:
 
 def training_entry(name: str) -> Entry:
     """Return an entry for vectors by its name, or raise ValueError with the possible names."""
-    own = next((entry for entry in BASELINES if entry.name == name), None)
+    if name == THRESHOLDED:
+        return _thresholded_sketch()
+    own = next((entry for entry in _QUICKLY_LOADED if entry.name == name), None)
     if own is not None:
         return own
     if name not in REGISTRY or NormBall not in REGISTRY[name].domains:
@@ -88,13 +89,22 @@ def training_entry(name: str) -> Entry:
     return _without_budget(REGISTRY[name])
 
 
+def baselines() -> tuple[Entry, ...]:
+    """Return the entries that the registry does not have."""
+    return tuple(training_entry(name) for name in _own_names())
+
+
 def provider_of(name: str) -> str | None:
     """Return the provider of a mechanism of a training, or None for quietbits itself."""
-    return None if any(entry.name == name for entry in BASELINES) else REGISTRY.provider(name)
+    return None if name in _own_names() else REGISTRY.provider(name)
+
+
+def _own_names() -> tuple[str, ...]:
+    return *(entry.name for entry in _QUICKLY_LOADED), THRESHOLDED
 
 
 def _names() -> tuple[str, ...]:
-    return *(entry.name for entry in BASELINES), *(name for name, entry in REGISTRY.items() if NormBall in entry.domains)
+    return *_own_names(), *(name for name, entry in REGISTRY.items() if NormBall in entry.domains)
 
 
 def given_for_budget(entry: Entry, values: Values) -> str | None:
@@ -186,18 +196,8 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
     return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
 
 
-SKETCHED = _without_budget(SKETCHED_SUM)
-
-
-def _thresholded(task: Task, options: Values) -> Mechanism:
-    if options["decoder"] != "mean":
-        raise InfeasibleError(f"decoder must be mean for thresholded sketches, got {options['decoder']}: their memory adds up sketches")
-    made: Any = SKETCHED.build(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
-    return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
-
-
 NONE_TITLE, QUANTISED_TITLE = "Floats: neither clipped nor private", "A few random levels for each coordinate: not private"
-BASELINES = (
+_QUICKLY_LOADED = (
     Entry(
         name="none",
         title=NONE_TITLE,
@@ -260,17 +260,33 @@ BASELINES = (
         norms=(2.0,),
         in_place_of_budget=InPlaceOfBudget(CLIP_RATIO, _dp_rec_training),
     ),
-    Entry(
-        name="thresholded-sketch",
-        title="Sketches in a secure sum, whose noisy sum is thresholded with an error memory",
-        paper=f"{SKETCHED.paper}, appendix A.2",
-        domains=SKETCHED.domains,
-        trust_model=SKETCHED.trust_model,
-        adjacencies=SKETCHED.adjacencies,
-        accounts=SKETCHED.accounts,
-        options=(*SKETCHED.options, THRESHOLD),
-        build=_thresholded,
-        norms=SKETCHED.norms,
-        in_place_of_budget=InPlaceOfBudget(SUM_NOISE, _thresholded),
-    ),
 )
+
+
+@cache
+def _thresholded_sketch() -> Entry:
+    """Return the entry of thresholded sketches; other trainings do not wait for the import of sketches."""
+    from ..catalogue.linear_compression import SKETCHED
+    from .thresholded_sketch import ThresholdedSketchedSum
+
+    sketched = _without_budget(SKETCHED)
+
+    def build(task: Task, options: Values) -> Mechanism:
+        if options["decoder"] != "mean":
+            raise InfeasibleError(f"decoder must be mean for thresholded sketches, got {options['decoder']}: their memory adds up sketches")
+        made: Any = sketched.build(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
+        return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
+
+    return Entry(
+        name=THRESHOLDED,
+        title="Sketches in a secure sum, whose noisy sum is thresholded with an error memory",
+        paper=f"{sketched.paper}, appendix A.2",
+        domains=sketched.domains,
+        trust_model=sketched.trust_model,
+        adjacencies=sketched.adjacencies,
+        accounts=sketched.accounts,
+        options=(*sketched.options, THRESHOLD),
+        build=build,
+        norms=sketched.norms,
+        in_place_of_budget=InPlaceOfBudget(SUM_NOISE, build),
+    )

@@ -83,7 +83,8 @@ class LayerClipping:
 class MessageSum:
     """The sum of a round's messages at the server, and the bytes of the messages.
 
-    If the law of a secure sum is known (`SecureSumMechanism.summed_steps`), the sum is drawn without making each message.
+    The sum is drawn without making each message, if the mechanism can do that (`SecureSumMechanism.summed_steps`,
+    `VectorMechanism.aggregated`).
     """
 
     def __init__(self, mechanism: VectorMechanism, further_bits: int = 0) -> None:
@@ -103,9 +104,14 @@ class MessageSum:
             self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
             self._aggregate = part if self._aggregate is None else modular_add(self._aggregate, part, mechanism.modulus)
             return
-        messages = mechanism.encode(vectors, random_words)
-        self.bytes += int(np.ceil((mechanism.bits_of_messages(messages) + self._further_bits) / 8).sum())
-        part = mechanism.aggregate(messages)
+        aggregate = mechanism.aggregated(vectors, random_words)
+        if aggregate is None:
+            messages = mechanism.encode(vectors, random_words)
+            self.bytes += int(np.ceil((mechanism.bits_of_messages(messages) + self._further_bits) / 8).sum())
+            part = mechanism.aggregate(messages)
+        else:
+            self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
+            part = aggregate
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
     def total(self, dimension: int) -> FloatArray:

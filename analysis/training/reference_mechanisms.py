@@ -18,7 +18,8 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Privacy
 from ...design.contracts.real_numbers import RealNumberMechanism
 from ...design.federated.adaptive_clipping import adaptive_clipping_privacy
-from ...design.noise.random_words import WordsLike, word_source
+from ...design.noise.random_words import WordsLike, WordSource, word_source
+from ...design.transforms.vector_dithering import row_blocks
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 
 # Rounding to float32 may lengthen a vector by a relative 2**-24.
@@ -159,6 +160,13 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
     return np.asarray(np.minimum(unit, longest).astype(np.float32).astype(float)[:, None] * places)
 
 
+def _as_sent(clipped: FloatArray) -> FloatArray:
+    """Round vectors to floats of 32 bits within the clip norm, in place, and return them."""
+    clipped *= FLOAT_MARGIN
+    clipped[:] = clipped.astype(np.float32)
+    return clipped
+
+
 @dataclass(frozen=True)
 class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     """Mechanism of DP-FedAvg: a trusted server adds Gaussian noise to the clipped sum.
@@ -249,10 +257,30 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         if self._has_levels and len(clipped):
             sent = rounded_within(clipped, self._reaches(clipped), self.bits, l2_radius(self.ball), source)
         else:
-            sent = (clipped * FLOAT_MARGIN).astype(np.float32).astype(float)
+            sent = _as_sent(clipped)
         if len(sent):
-            sent[0] += self.noise_deviation * math.sqrt(len(sent) / self.clients) * source.normals(sent.shape[1])
+            sent[0] += self._noise(len(sent), source)
         return sent
+
+    def aggregated(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray | None:
+        """Return the noisy sum of floats, added up by blocks of rows that stay in the processor's cache; None for levels."""
+        if self._has_levels:
+            return None
+        array, source = np.asanyarray(vectors), self.checked_words(random_words)
+        total = np.zeros(self.ball.dimension)
+        for rows in row_blocks(len(array), self.ball.dimension):
+            part = np.empty((len(array[rows]) + 1, self.ball.dimension))
+            _as_sent(self.ball.clip(array[rows], out=part[1:]))
+            if rows.start == 0:
+                part[1] += self._noise(len(array), source)
+            # The sum so far is a row, so that numbers are added in the order in which `aggregate` adds them.
+            part[0] = total
+            total = part.sum(axis=0)
+        return total
+
+    def _noise(self, messages: int, source: WordSource) -> FloatArray:
+        """Draw the share of the noise that some messages have."""
+        return self.noise_deviation * math.sqrt(messages / self.clients) * source.normals(self.ball.dimension)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the noise's variance for each vector, plus a bound on its rounding variance.

@@ -1,11 +1,13 @@
 """Settings of a training without its mechanism: data, model, sampling, optimisers, budget."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
+import scipy
 
 from ...arguments import check_choice, check_integer, check_norm, check_real
 from ...arrays import IntegerArray
@@ -103,10 +105,13 @@ class ClientSampling:
         """
         if self.kind != "poisson":
             return self.clients_per_round
-        from scipy.stats import binom
-
         allowed, share = OVERFLOW_SHARE * delta / rounds, self.clients_per_round / self.population
-        return min(self.population, max(self.clients_per_round, int(binom.isf(allowed, self.population - 1, share)) + 1))
+        others = self.population - 1
+
+        def is_rarely_exceeded(taken: int) -> bool:
+            return bool(scipy.special.bdtrc(taken, others, share) <= allowed)
+
+        return min(self.population, max(self.clients_per_round, bisect_left(range(others), True, key=is_rarely_exceeded) + 1))
 
 
 def _coprime_step(population: int) -> int:

@@ -22,13 +22,13 @@ class CountedWords(WordSource):
     """Seeded words with a count of the words drawn."""
 
     def __init__(self) -> None:
-        self._words = seeded_words(np.random.default_rng(0))
+        self._seeded = seeded_words(np.random.default_rng(0))
         self.count = 0
 
     def __call__(self, count: int) -> WordArray:
         """Return the next words."""
         self.count += count
-        return self._words(count)
+        return self._seeded(count)
 
 
 def drawing_and_copying(run: Callable[[WordSource], object], random_words: WordSource, numbers: np.ndarray) -> float:

@@ -205,6 +205,11 @@ class Mechanism(ShownFields, ABC):
         return None
 
     @property
+    def clients_per_call(self) -> int:
+        """Number of clients that one call of `encode` should have to save time; 1 if a client takes the same time in every call."""
+        return 1
+
+    @property
     def fewest_clients(self) -> int:
         """Smallest number of clients with whose messages the guarantee holds; 1 where clients do not hide each other."""
         return 1
@@ -446,6 +451,13 @@ class VectorMechanism(Mechanism):
         The server keeps this vector from round to round.
         """
         return 0
+
+    def aggregated(self, vectors: ArrayLike, random_words: "WordsLike") -> NDArray[Any] | None:  # noqa: ARG002
+        """Return the aggregate of new messages of `bits_per_client` bits without making each message, for simulations.
+
+        The aggregate is that of `encode` with the same random words. None means that only messages give it.
+        """
+        return None
 
     def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the part of `decode` that is linear in the messages.

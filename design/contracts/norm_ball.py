@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import LARGEST_DIMENSION, check_norm
 from ...arrays import FloatArray
 from ...solvers.divergences.vector_composition import LARGEST_NORM
-from ..transforms.dithering import finite_values
+from ..transforms.dithering import check_finite, real_values
 from .options import check_parameters, parameter
 
 LARGEST_CLIP_NORM = 1e100
@@ -64,31 +64,47 @@ class NormBall:
 
     def check(self, vectors: ArrayLike) -> FloatArray:
         """Return finite vectors as a float array of shape (clients, dimension)."""
-        array = finite_values("vectors", vectors)
+        array = self._of_shape(vectors)
+        check_finite("vectors", array)
+        return array
+
+    def _of_shape(self, vectors: ArrayLike) -> FloatArray:
+        array = real_values("vectors", vectors)
         if array.ndim != 2 or array.shape[1] != self.dimension:
             raise ValueError(f"vectors must have the shape (clients, {self.dimension}), got {array.shape}")
         return array
 
     def norms(self, vectors: FloatArray) -> FloatArray:
         """Return the L_p norm of each vector, shape (clients,)."""
-        if self.norm == 2:
-            with np.errstate(over="ignore"):
-                squares = np.vecdot(vectors, vectors)
-            if squares.size == 0 or (squares.min() > LEAST_SQUARE and squares.max() < LARGEST_SQUARE):
-                return np.asarray(np.sqrt(squares))
+        if (plain := self._plain_norms(vectors)) is not None:
+            return plain
         # Scaling by the largest coordinate keeps powers from overflow and underflow.
         largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
         scale = np.where(largest > 0, largest, 1.0)
         scaled = vectors / scale[:, None]
         return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
 
-    def clip(self, vectors: ArrayLike) -> FloatArray:
-        """Return vectors clipped to the ball, in the L_p norm.
+    def _plain_norms(self, vectors: FloatArray) -> FloatArray | None:
+        """Return L2 norms from sums of squares; None for other norms, and if a sum lost digits or is not finite."""
+        if self.norm != 2:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.vecdot(vectors, vectors)
+        kept = squares.size == 0 or (squares.min() > LEAST_SQUARE and squares.max() < LARGEST_SQUARE)
+        return np.asarray(np.sqrt(squares)) if kept else None
+
+    def clip(self, vectors: ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
+        """Return vectors clipped to the ball, in the L_p norm, written to `out` if it is given.
 
         Vectors are scaled down for finite p, and each coordinate is truncated for p = infinity. Results are in the ball up to rounding.
         """
-        array = self.check(vectors)
-        return self.clip_checked(array, np.empty_like(array))
+        array = self._of_shape(vectors)
+        clipped = np.empty_like(array) if out is None else out
+        if (norms := self._plain_norms(array)) is not None:
+            # All numbers are finite, as the sums of their squares are.
+            return self._scaled_down(array, norms, clipped)
+        check_finite("vectors", array)
+        return self.clip_checked(array, clipped)
 
     def clip_checked(self, vectors: FloatArray, out: FloatArray) -> FloatArray:
         """Write the clipped vectors to another array of their shape, and return it.
@@ -97,7 +113,10 @@ class NormBall:
         """
         if math.isinf(self.norm):
             return np.clip(vectors, -self.clip_norm, self.clip_norm, out=out)
-        return np.divide(vectors, np.maximum(self.norms(vectors) / self.clip_norm, 1.0)[:, None], out=out)
+        return self._scaled_down(vectors, self.norms(vectors), out)
+
+    def _scaled_down(self, vectors: FloatArray, norms: FloatArray, out: FloatArray) -> FloatArray:
+        return np.divide(vectors, np.maximum(norms / self.clip_norm, 1.0)[:, None], out=out)
 
     def total(self, vectors: NDArray[Any]) -> FloatArray:
         """Return the sum of clients' vectors, shape (dimension,)."""

@@ -35,6 +35,9 @@ from .message_checks import checked_messages
 DITHERINGS = ("systematic", "rejection")
 # Largest number of letters counted at a time; each letter takes an index of eight bytes.
 COUNTED = 2**20
+# Largest number of letters, and smallest dimension, at which comparing messages with each letter is faster than counting indices; and
+# number of comparisons whose count fits into a byte.
+MOST_COMPARED, LEAST_COMPARED, IN_A_BYTE = 16, 64, 255
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,17 @@ class VectorGrid:
         Clipped vectors are multiplied by a shrinkage of at most 1. Positions are in steps: from -N to N for finite p, from 0 to `steps` for
         p = infinity.
         """
-        scaled = self.ball.clip(vectors) / self.ball.clip_norm * shrinkage
-        return np.asarray(np.clip(scaled, -1.0, 1.0) * self.radius if self.centred else (scaled + 1) / 2 * self.steps)
+        positions = self.ball.clip(vectors)
+        positions /= self.ball.clip_norm
+        positions *= shrinkage
+        if self.centred:
+            np.clip(positions, -1.0, 1.0, out=positions)
+            positions *= self.radius
+            return positions
+        positions += 1
+        positions /= 2
+        positions *= self.steps
+        return positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,6 +353,8 @@ class VectorTableMechanism(VectorMechanism):
         """Return counts of each letter for each coordinate, shape (dimension, 2**bits_out)."""
         letters, dimension = len(self.table.alphabet), self.ball.dimension
         array = checked_messages(messages, 0, letters - 1, dimension)
+        if letters <= MOST_COMPARED and dimension >= LEAST_COMPARED:
+            return _compared_counts(array, letters)
         cells = np.arange(dimension, dtype=np.intp) * letters
         histogram = np.zeros(dimension * letters, dtype=np.int64)
         clients = max(1, COUNTED // dimension)
@@ -406,6 +420,16 @@ class VectorTableMechanism(VectorMechanism):
         else:
             rounded = bounded_rounding(positions, random_words.uniforms(len(positions)), self.ball.norm, self._norm_bound)
         return rounded + self._grid.zero
+
+
+def _compared_counts(messages: NDArray[Any], letters: int) -> NDArray[np.int64]:
+    """Return counts of each letter for each coordinate, shape (dimension, letters)."""
+    counts = np.zeros((letters, messages.shape[1]), dtype=np.int64)
+    for start in range(0, len(messages), IN_A_BYTE):
+        part = messages[start : start + IN_A_BYTE]
+        for letter, count in enumerate(counts):
+            count += (part == letter).sum(axis=0, dtype=np.uint8)
+    return np.ascontiguousarray(counts.T)
 
 
 def dithered_distance(grid: VectorGrid, *, rejecting: bool) -> float:

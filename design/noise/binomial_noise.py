@@ -5,6 +5,7 @@ probabilities, such as tosses of coins with different biases.
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -64,20 +65,47 @@ def sample_binomial(
     >>> round(float(draws.mean())), round(binomial_variance(1000, Fraction(1, 3)), 1)
     (333, 222.2)
     """
-    random_words = word_source(random_words)
+    total: NDArray[Any] = np.zeros(sample_shape(size), dtype=kind)
+    add_binomial(total, trials, probability, random_words)
+    return total
+
+
+def add_binomial(total: NDArray[Any], trials: int, probability: float | Fraction, random_words: WordsLike) -> None:
+    """Add a draw of `sample_binomial` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
+    random_words, flat = word_source(random_words), total.reshape(-1)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
-    exact = rational_parameter("probability", probability, low=0.0, high=1.0)
-    shape = sample_shape(size)
-    count = math.prod(shape)
+    # Floats are quickly found again.
+    parts = _parts(trials, probability if isinstance(probability, float) else _exact(probability))
+    if parts.certain:
+        flat += np.array([parts.certain]).astype(total.dtype)
+    if parts.fair:
+        _add_bits(flat, parts.fair, random_words)
+    for sampler in parts.samplers:
+        sampler.add(flat, random_words)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Trials that certainly succeed, fair trials whose bits are counted, and samplers of the successes of others."""
+
+    certain: int = 0
+    fair: int = 0
+    samplers: tuple[ExactSampler, ...] = ()
+
+
+@lru_cache(maxsize=SAMPLERS)
+def _parts(trials: int, probability: float | Fraction) -> _Parts:
+    exact = _exact(probability)
     if exact in (0, 1):
-        return np.full(shape, trials * int(exact), dtype=np.int64).astype(kind, copy=False)
+        return _Parts(certain=trials * int(exact))
     if exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
-        return _count_bits(trials, count, random_words).astype(kind, copy=False).reshape(shape)
+        return _Parts(fair=trials)
     parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
-    total = np.zeros(count, dtype=kind)
-    for part in range(parts):
-        total += _sampler((trials + part) // parts, exact).draw(count, random_words, kind)
-    return total.reshape(shape)
+    return _Parts(samplers=tuple(_sampler((trials + part) // parts, exact) for part in range(parts)))
+
+
+def _exact(probability: float | Fraction) -> Fraction:
+    return rational_parameter("probability", probability, low=0.0, high=1.0)
 
 
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
@@ -91,19 +119,18 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
     187.5
     """
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
-    exact = rational_parameter("probability", probability, low=0.0, high=1.0)
+    exact = _exact(probability)
     return float(trials * exact * (1 - exact))
 
 
-def _count_bits(trials: int, count: int, random_words: WordSource) -> IntegerArray:
-    """Return the number of ones among `trials` random bits, `count` times."""
-    total = np.zeros(count, dtype=np.int64)
-    for start in range(0, count, CHUNK):
+def _add_bits(total: NDArray[Any], trials: int, random_words: WordSource) -> None:
+    """Add the number of ones among `trials` random bits to each number of an array."""
+    for start in range(0, len(total), CHUNK):
         chunk = total[start : start + CHUNK]
         for bits in range(trials, 0, -WORD_BITS):
-            drawn = random_words(len(chunk)) >> np.uint64(max(0, WORD_BITS - bits))
-            chunk += np.bitwise_count(drawn)
-    return total
+            words = random_words(len(chunk))
+            words >>= np.uint64(max(0, WORD_BITS - bits))
+            chunk += np.bitwise_count(words).astype(total.dtype)
 
 
 @lru_cache(maxsize=SAMPLERS)

@@ -4,7 +4,6 @@ Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*,
 algorithm.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,10 +85,16 @@ def sample_discrete_gaussian(
     >>> draws.shape, round(float(draws.std()), 1)
     ((1000, 100), 10.0)
     """
+    total: NDArray[Any] = np.zeros(sample_shape(size), dtype=kind)
+    add_discrete_gaussian(total, sigma, random_words)
+    return total
+
+
+def add_discrete_gaussian(total: NDArray[Any], sigma: float | Fraction, random_words: WordsLike) -> None:
+    """Add a draw of `sample_discrete_gaussian` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
-    shape = sample_shape(size)
-    return _sampler(exact).draw(math.prod(shape), random_words, kind).reshape(shape)
+    # Floats are quickly found again.
+    _sampler(sigma if isinstance(sigma, float) else _exact(sigma)).add(total.reshape(-1), random_words)
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:
@@ -106,7 +111,7 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     >>> round(discrete_gaussian_variance(0.5), 6), discrete_gaussian_variance(100.0)
     (0.215013, 10000.0)
     """
-    exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
+    exact = _exact(sigma)
     if exact >= SMOOTH_SIGMA:
         return float(exact**2)
     curve = GaussianCurve(exact)
@@ -124,5 +129,9 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
 
 
 @lru_cache(maxsize=SAMPLERS)
-def _sampler(sigma: Fraction) -> ExactSampler:
-    return ExactSampler(GaussianCurve(sigma))
+def _sampler(sigma: float | Fraction) -> ExactSampler:
+    return ExactSampler(GaussianCurve(_exact(sigma)))
+
+
+def _exact(sigma: float | Fraction) -> Fraction:
+    return rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)

@@ -16,10 +16,10 @@ from numbers import Rational
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_real
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IndexArray, IntegerArray, WordArray
 from .random_words import WordSource
 from .redraws import Redraws
 
@@ -153,65 +153,85 @@ class ExactSampler:
         """Bricks that cover the curve."""
         return cover_with_bricks(self.curve, self.brick_bits)
 
-    def draw(self, count: int, random_words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Draw independent points, shape (count,), from little more than a word each.
-
-        Points are modulo 2**w if `kind` has only w bits.
-        """
-        points = np.empty(count, dtype=kind)
-        for start in range(0, count, CHUNK):
-            chunk = points[start : start + CHUNK]
-            open_places = self._propose(chunk, random_words)
-            redraws = Redraws()
-            while open_places.size:
-                redraws.another()
-                fresh = np.empty(open_places.size, dtype=kind)
-                rejected = self._propose(fresh, random_words)
-                chunk[open_places] = fresh
-                open_places = open_places[rejected]
+    def draw(self, count: int, random_words: WordSource) -> IntegerArray:
+        """Draw independent points, shape (count,), from little more than a word each."""
+        points = np.zeros(count, dtype=np.int64)
+        self.add(points, random_words)
         return points
 
-    def draw_sums(self, terms: int, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Draw sums of the given number of independent points, modulo 2**w as in `draw`."""
-        total = self.draw(math.prod(shape), random_words, kind)
-        for _ in range(terms - 1):
-            total += self.draw(len(total), random_words, kind)
-        return total.reshape(shape)
+    def add(self, total: NDArray[Any], random_words: WordSource) -> None:
+        """Add an independent point to each whole number of an array, shape (count,), modulo 2**w for numbers of w bits."""
+        for start in range(0, len(total), CHUNK):
+            chunk = total[start : start + CHUNK]
+            open_places, words = self._add_certain(chunk, random_words)
+            redraws = Redraws()
+            while open_places.size:
+                points, kept = self._propose(words, random_words)
+                # Additions of zeros are faster than choices at random places.
+                points *= kept
+                chunk[open_places] += points.astype(total.dtype)
+                open_places = open_places[~kept]
+                if open_places.size:
+                    redraws.another()
+                    words = random_words(open_places.size)
 
-    def _propose(self, points: NDArray[Any], random_words: WordSource) -> NDArray[np.intp]:
-        """Fill an array with points, and return the indices of rejected points."""
-        cover = self.cover
-        starts, within = self._starts(points.dtype), np.uint64(2**cover.block_bits - 1)
-        places, drawn = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
-        for start in range(0, len(points), PART):
-            filled = points[start : start + PART]
-            part = random_words(len(filled))
-            bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
-            np.take(starts, bricks, out=filled, mode="clip")
-            uncertain = np.flatnonzero(bricks >= cover.rectangles)
-            places.append(start + uncertain)
-            drawn.append(part[uncertain])
+    def _add_certain(self, total: NDArray[Any], random_words: WordSource) -> tuple[IndexArray, WordArray]:
+        """Add points of rectangles, drawn with a word each; return the other numbers' places and words."""
+        cover, kind = self.cover, total.dtype
+        starts, shift, within = self._rectangle_starts(kind), self._brick_shift, self._within.astype(kind)
+        # The same memory serves all parts, which then stay in the processor's cache.
+        size = min(len(total), PART)
+        shifted, lowest = np.empty(size, dtype=np.uint64), np.empty(size, dtype=kind)
+        places: list[IndexArray] = []
+        drawn: list[WordArray] = []
+        for start in range(0, len(total), PART):
+            part = total[start : start + PART]
+            words = random_words(len(part))
+            bricks = np.right_shift(words, shift, out=shifted[: len(part)]).view(np.int64)
+            part += starts.take(bricks, out=lowest[: len(part)], mode="clip")
+            uncertain = (bricks >= cover.rectangles).nonzero()[0]
+            places.append(uncertain + start)
+            drawn.append(words[uncertain])
             if cover.block_bits:
-                part &= within
-                filled += part.astype(filled.dtype, copy=False)
-        doubtful, taken = np.concatenate(places), np.concatenate(drawn)
-        kinds = (taken >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
-        kept = np.zeros(len(doubtful), dtype=bool)
-        wedges = np.flatnonzero(kinds < cover.wedges)
-        cut = kinds[wedges]
-        whole = cover.starts[cut] + (taken[wedges] & within).view(np.int64)
-        kept[wedges] = self._under_curve(whole, cover.wedge_layers[cut - cover.rectangles], Fraction(cover.layers), random_words)
-        for place in np.flatnonzero((kinds >= cover.wedges) & (kinds < cover.tails)):
-            point, scale = self._tail_point(random_words)
-            points[doubtful[place]] = np.int64(point).astype(points.dtype)
-            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
-        return doubtful[~kept]
+                words[uncertain] = 0
+                low = words.astype(kind)
+                low &= within
+                part += low
+        return np.concatenate(places), np.concatenate(drawn)
 
-    def _starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Return the lowest points of the bricks modulo 2**w, in few bytes to fit into caches."""
-        if kind.str not in self._narrow_starts:
-            self._narrow_starts[kind.str] = self.cover.starts.astype(kind)
-        return self._narrow_starts[kind.str]
+    def _propose(self, words: WordArray, random_words: WordSource) -> tuple[IntegerArray, NDArray[np.bool_]]:
+        """Return the point that each word proposes, and whether the sampler keeps it."""
+        cover = self.cover
+        bricks = (words >> self._brick_shift).view(np.int64)
+        points = cover.starts[bricks] + (words & self._within).view(np.int64)
+        kept = bricks < cover.wedges
+        wedges = (kept & (bricks >= cover.rectangles)).nonzero()[0]
+        if wedges.size:
+            layers = cover.wedge_layers[bricks[wedges] - cover.rectangles]
+            kept[wedges] = self._under_curve(points[wedges], layers, Fraction(cover.layers), random_words)
+        for place in ((bricks >= cover.wedges) & (bricks < cover.tails)).nonzero()[0]:
+            point, scale = self._tail_point(random_words)
+            points[place] = point
+            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, random_words)[0]
+        return points, kept
+
+    @cached_property
+    def _brick_shift(self) -> np.uint64:
+        """Number of bits of a word that do not choose the brick."""
+        return np.uint64(WORD_BITS - self.brick_bits)
+
+    @cached_property
+    def _within(self) -> np.uint64:
+        """Mask of the bits of a word that choose the point of a brick."""
+        return np.uint64(2**self.cover.block_bits - 1)
+
+    def _rectangle_starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return the lowest points of rectangles modulo 2**w, in few bytes to fit into caches; 0 for other bricks."""
+        if kind.char not in self._narrow_starts:
+            starts = self.cover.starts.astype(kind)
+            starts[self.cover.rectangles :] = 0
+            self._narrow_starts[kind.char] = starts
+        return self._narrow_starts[kind.char]
 
     @cached_property
     def _narrow_starts(self) -> dict[str, NDArray[Any]]:
@@ -238,7 +258,7 @@ class ExactSampler:
         factor = float(scale)
         excess = factor * self.curve.approximate(points) - layers - drawn * 2.0**-WORD_BITS
         kept = excess > factor * ALLOWANCE
-        for place in np.flatnonzero(np.abs(excess) <= factor * ALLOWANCE):
+        for place in (np.abs(excess) <= factor * ALLOWANCE).nonzero()[0]:
             kept[place] = self._decide(int(points[place]), int(layers[place]), scale, int(drawn[place]), random_words)
         return kept
 

@@ -51,10 +51,17 @@ class WordSource(ABC):
 
     def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw multiples of 2**-53 in [0, 1), all equally likely, from the upper 53 bits of words."""
-        words = self._words(shape)
+        out = np.empty(shape)
+        self.fill_uniforms(out)
+        return out
+
+    def fill_uniforms(self, out: FloatArray) -> None:
+        """Write the numbers of `uniforms` into a contiguous array."""
+        words = self._words(out.shape)
         words >>= np.uint64(11)
         # Signed numbers convert to floats faster than unsigned numbers.
-        return np.asarray(words.view(np.int64) * 2.0**-53)
+        np.copyto(out, words.view(np.int64))
+        out *= 2.0**-53
 
     def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw standard normal numbers by the inverse of the distribution function.
@@ -141,6 +148,10 @@ class SeededWords(WordSource):
     def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Return numbers of the generator's ``random``."""
         return self.rng.random(shape)
+
+    def fill_uniforms(self, out: FloatArray) -> None:
+        """Write numbers of the generator's ``random`` into a contiguous array."""
+        self.rng.random(out=out)
 
     def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw by the generator's ``standard_normal``."""

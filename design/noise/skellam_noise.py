@@ -134,15 +134,30 @@ def sample_skellam(
     >>> abs(float(draws.mean())) < 0.1, round(float(draws.var()))
     (True, 40)
     """
+    total: NDArray[Any] = np.zeros(sample_shape(size), dtype=kind)
+    add_skellam(total, variance, random_words)
+    return total
+
+
+def add_skellam(total: NDArray[Any], variance: float | Fraction, random_words: WordsLike) -> None:
+    """Add a draw of `sample_skellam` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    exact = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
-    parts = math.ceil(exact / LARGEST_PART)
-    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), random_words, kind)
+    # Floats are quickly found again.
+    sampler, parts = _sampler(variance if isinstance(variance, float) else _exact(variance))
+    for _ in range(parts):
+        sampler.add(total.reshape(-1), random_words)
 
 
 @lru_cache(maxsize=SAMPLERS)
-def _sampler(variance: Fraction) -> ExactSampler:
-    return ExactSampler(SkellamCurve(variance))
+def _sampler(variance: float | Fraction) -> tuple[ExactSampler, int]:
+    """Return a sampler, and the number of its draws that add up to a variance."""
+    exact = _exact(variance)
+    parts = math.ceil(exact / LARGEST_PART)
+    return ExactSampler(SkellamCurve(exact / parts)), parts
+
+
+def _exact(variance: float | Fraction) -> Fraction:
+    return rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
 
 
 def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], random_words: WordsLike) -> IntegerArray:
@@ -168,7 +183,10 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], random_w
     random_words = word_source(random_words)
     exact = rational_parameter("rate", rate, low=LEAST_POISSON_RATE, high=LARGEST_RATE)
     parts = math.ceil(exact / LARGEST_PART)
-    return _poisson_sampler(exact / parts).draw_sums(parts, sample_shape(size), random_words)
+    total = np.zeros(sample_shape(size), dtype=np.int64)
+    for _ in range(parts):
+        _poisson_sampler(exact / parts).add(total.reshape(-1), random_words)
+    return total
 
 
 @lru_cache(maxsize=SAMPLERS)

@@ -35,6 +35,10 @@ SampleArray = NDArray[np.float32]
 
 SEED_BITS = 64
 MOST_STREAMS = 2**32
+# Largest binary logarithm of the number of seeds that the clients of a round share.
+MOST_SEED_BITS = 48
+# Stream of a round's public seed whose words are these seeds; stream 0 has vectors.
+SEEDS = 1
 MOST_SAMPLES = 2**32
 # Philox makes four words of 64 bits at a time, which are eight numbers.
 NUMBERS_PER_BLOCK = 8
@@ -188,6 +192,19 @@ def vectors_of_seeds(
     return numbers.reshape(len(seeds), count, -1)[:, :, :dimension]
 
 
+def pieces_of_vectors(seed: int, dimension: int, numbers: range, start: int, length: int) -> SampleArray:
+    """Return a seed's vectors of some consecutive numbers, from the coordinate `start` on, shape (vectors, length).
+
+    `start` is a multiple of 8. The function does not check its arguments.
+    """
+    blocks, of_piece = -(-dimension // NUMBERS_PER_BLOCK), -(-length // NUMBERS_PER_BLOCK)
+    counters = [number * blocks + start // NUMBERS_PER_BLOCK for number in numbers]
+    # Words of whole vectors follow each other; those of pieces do not.
+    runs = counters[:1] if of_piece == blocks else counters
+    words = philox_words([seed] * len(runs), len(counters) // len(runs) * of_piece * NUMBERS_PER_BLOCK // 2, runs)
+    return normals_from_words(words.ravel()).reshape(len(counters), -1)[:, :length]
+
+
 def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
     """Raise ValueError unless each message is a seed and a whole number below `numbers`.
 
@@ -220,6 +237,11 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
         generator.state = state
         row[:] = generator.random_raw(count)
     return words
+
+
+def seeds_of_round(public_seed: int, numbers: Sequence[int]) -> WordArray:
+    """Return the seeds with the given numbers of those that clients of a round share: words of the round's public seed."""
+    return philox_words([public_seed] * len(numbers), 1, numbers, SEEDS)[:, 0]
 
 
 def _exponential(values: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and di
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Self
@@ -47,10 +47,10 @@ from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 from ..contracts.task import Budget
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
-from ..noise.binomial_noise import sample_binomial
+from ..noise.binomial_noise import add_binomial
 from ..noise.random_words import WordsLike, WordSource, word_source
-from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, quantise_k_levels
-from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
+from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, write_k_levels
+from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound, rotated_blocks
 from ..transforms.vector_dithering import row_blocks
 from .binomial_account import ORDERS, moments_epsilon, neglected_mass
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
@@ -362,12 +362,17 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
         The call uses two arrays of that shape. Encode the messages of many clients in chunks.
         """
-        return self._noisy(self.ball.check(vectors), word_source(random_words), np.dtype(np.int64))
+        array = self.ball.check(vectors)
+        steps = np.empty((len(array), self.padded_dimension), dtype=np.int64)
+        self._write_noisy(array, steps, word_source(random_words))
+        return steps
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words, as the numbers are below the modulus."""
-        array, random_words, word = self.ball.check(vectors), word_source(random_words), np.min_scalar_type(self.modulus - 1)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, random_words, word), below=True)
+        array, random_words = self.ball.check(vectors), word_source(random_words)
+        return messages_in_parts(
+            array, self.padded_dimension, self.modulus, lambda part, levels: self._write_noisy(part, levels, random_words), below=True
+        )
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages, which is below the modulus."""
@@ -401,12 +406,17 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         variance = self.variance(vectors)
         return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
-    def _noisy(self, vectors: FloatArray, random_words: WordSource, kind: np.dtype[Any]) -> NDArray[Any]:
-        noisy = np.empty((len(vectors), self.padded_dimension), dtype=kind)
-        for rows in row_blocks(len(vectors), self.padded_dimension):
-            noisy[rows] = quantise_k_levels(self._flattened(vectors[rows]), self.levels, self.level_bound, random_words)
-        noisy += sample_binomial(self.trials, self.probability, noisy.shape, random_words, kind)
-        return noisy
+    def _write_noisy(self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource) -> None:
+        """Write noisy levels of checked vectors into an array."""
+        start, bound = 0, self.level_bound
+        for part in rotated_blocks(vectors, self.ball, self._rotation) if self.rotated else self._clipped_blocks(vectors):
+            write_k_levels(part, self.levels, bound, random_words, steps[start : start + len(part)])
+            start += len(part)
+        add_binomial(steps, self.trials, self.probability, random_words)
+
+    def _clipped_blocks(self, vectors: FloatArray) -> Iterator[FloatArray]:
+        for rows in row_blocks(len(vectors), self.ball.dimension):
+            yield self.ball.clip_checked(vectors[rows], np.empty_like(vectors[rows]))
 
     def _event_delta(self, delta: float) -> float:
         """Return the failure probability of each event: noise, sensitivity, coordinate size."""

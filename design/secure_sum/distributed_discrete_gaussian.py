@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...arguments import check_choice, check_real
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
@@ -17,7 +17,7 @@ from ..contracts.joint_messages import SURVIVORS
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
-from ..noise.discrete_gaussian import LARGEST_SIGMA, GaussianCurve, discrete_gaussian_variance, sample_discrete_gaussian
+from ..noise.discrete_gaussian import LARGEST_SIGMA, GaussianCurve, add_discrete_gaussian, discrete_gaussian_variance
 from ..noise.random_words import WordSource
 from .noisy_sum import NoisySum, noisy_sum_privacy
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
@@ -125,8 +125,8 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     def _noise_curve(self) -> GaussianCurve:
         return GaussianCurve(Fraction(self._sigma))
 
-    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        return sample_discrete_gaussian(self._sigma, shape, random_words, kind)
+    def _add_noise(self, steps: NDArray[Any], random_words: WordSource) -> None:
+        add_discrete_gaussian(steps, self._sigma, random_words)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
         # Discrete Gaussian noise is sub-Gaussian with its parameter (Canonne, Kamath, Steinke 2020, *The discrete Gaussian for

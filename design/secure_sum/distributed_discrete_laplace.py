@@ -179,7 +179,11 @@ class DistributedDiscreteLaplaceMechanism(SecureSumMechanism, VectorMechanism):
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self.noisy_steps(part, random_words))
+
+        def write(part: FloatArray, messages: NDArray[Any]) -> None:
+            messages[...] = self.noisy_steps(part, random_words)
+
+        return messages_in_parts(array, self.padded_dimension, self.modulus, write)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced."""

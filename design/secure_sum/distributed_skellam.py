@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve
@@ -24,7 +24,7 @@ from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.random_words import WordSource
-from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, SkellamCurve, sample_skellam
+from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, SkellamCurve, add_skellam
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 # Range of one client's noise variance in squared steps, within which sampling is exact.
@@ -134,8 +134,8 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     def _noise_curve(self) -> SkellamCurve:
         return SkellamCurve(Fraction(self._step_noise_variance))
 
-    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        return sample_skellam(self._step_noise_variance, shape, random_words, kind)
+    def _add_noise(self, steps: NDArray[Any], random_words: WordSource) -> None:
+        add_skellam(steps, self._step_noise_variance, random_words)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
         """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the sum's variance.

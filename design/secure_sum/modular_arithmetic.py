@@ -64,17 +64,19 @@ def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
 
 
 def messages_in_parts(
-    inputs: FloatArray, coordinates: int, modulus: int, noisy_steps: Callable[[FloatArray], NDArray[Any]], *, below: bool = False
+    inputs: FloatArray, coordinates: int, modulus: int, write: Callable[[FloatArray, NDArray[Any]], None], *, below: bool = False
 ) -> NDArray[Any]:
-    """Return the messages of inputs modulo M, for a few clients at a time.
+    """Return the messages of inputs modulo M, for a few clients at a time; the shape is (clients, coordinates).
 
-    Messages are the `noisy_steps` of inputs; the shape is (clients, coordinates). With `below`, the steps lie between 0 and the modulus and
-    are not reduced.
+    The function `write` takes inputs and an array of the narrowest words that hold the residues, and writes whole numbers into the array,
+    modulo 2**w for words of w bits. The modulus is a power of two, unless the numbers lie `below` it.
     """
     messages = np.empty((len(inputs), coordinates), dtype=np.min_scalar_type(check_modulus(modulus) - 1))
     for rows in row_blocks(len(inputs), coordinates, MADE_TOGETHER):
-        steps = noisy_steps(inputs[rows])
-        messages[rows] = steps if below else messages_modulo(steps, modulus)
+        part = messages[rows]
+        write(inputs[rows], part)
+        if not below:
+            part &= messages.dtype.type(modulus - 1)
     return messages
 
 

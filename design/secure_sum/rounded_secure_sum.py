@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION as LARGEST_ROTATED
 from ...arguments import check_choice
@@ -31,8 +31,7 @@ from ..deployment.translation.printer import Constant
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.threshold_table import SymmetricCurve, threshold_table
 from ..transforms.conditional_rounding import ConditionalRounding
-from ..transforms.rotation import LARGEST_SEED, ROTATIONS, RandomisedHadamard, Rotation, rotation_of
-from ..transforms.vector_dithering import BLOCK, row_blocks
+from ..transforms.rotation import LARGEST_SEED, ROTATIONS, RandomisedHadamard, Rotation, rotated_blocks, rotation_of
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
 # Parameters of every sum of rounded vectors.
@@ -214,31 +213,37 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return the sum of `rounded_steps` and `noise_steps`.
 
-        The call uses two arrays of the padded shape. Encode the messages of many clients in chunks.
+        Encode the messages of many clients in chunks.
         """
-        return self._noisy(self.ball.check(vectors), word_source(random_words), np.int64)
+        return self._noisy(self.ball.check(vectors), word_source(random_words))
 
     def rounded_steps(self, vectors: ArrayLike, random_words: WordsLike) -> IntegerArray:
         """Return each vector clipped, rotated and rounded, shape (clients, padded_dimension)."""
-        return self._rounded(self.ball.check(vectors), word_source(random_words), np.int64)
+        array = self.ball.check(vectors)
+        steps = np.empty((len(array), self.padded_dimension), dtype=np.int64)
+        self._write_rounded(array, steps, word_source(random_words))
+        return steps
 
     def noise_steps(self, count: int, random_words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
-        return self._noise((count, self.padded_dimension), word_source(random_words), np.int64)
+        steps = np.zeros((count, self.padded_dimension), dtype=np.int64)
+        self._add_noise(steps, word_source(random_words))
+        return steps
 
     def add_steps(self, total: IntegerArray, inputs: ArrayLike, random_words: WordsLike) -> MessageLaw:
         """Add the sum of `noisy_steps` to a total in place, and return the messages' law, from one rotation."""
         array, random_words = self.ball.check(inputs), word_source(random_words)
         errors = np.zeros(len(array))
-        total += self._noisy(array, random_words, np.int64, errors).sum(axis=0)
+        total += self._noisy(array, random_words, errors).sum(axis=0)
         return MessageLaw(self.known_bias(array), self._noise_variance + self._kept * errors)
 
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, random_words = self.ball.check(vectors), word_source(random_words)
         # Sums modulo the range of a message's word determine sums modulo 2**bits.
-        word = np.min_scalar_type(self.modulus - 1)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, random_words, word))
+        return messages_in_parts(
+            array, self.padded_dimension, self.modulus, lambda part, messages: self._write_noisy(part, messages, random_words)
+        )
 
     def client_program(self) -> ClientProgram:
         """Return the program: rotate, round, and add noise from a table of thresholds.
@@ -317,30 +322,27 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         variance = self.variance(vectors)
         return VarianceParts.split(variance, rounding=variance - self._noise_variance)
 
-    def _noisy(
-        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
-    ) -> NDArray[Any]:
-        noisy = self._rounded(vectors, random_words, kind, expected_errors)
-        noisy += self._noise(noisy.shape, random_words, kind)
-        return noisy
+    def _noisy(self, vectors: FloatArray, random_words: WordSource, expected_errors: FloatArray | None = None) -> IntegerArray:
+        steps = np.empty((len(vectors), self.padded_dimension), dtype=np.int64)
+        self._write_noisy(vectors, steps, random_words, expected_errors)
+        return steps
 
-    def _rounded(
-        self, vectors: FloatArray, random_words: WordSource, kind: DTypeLike, expected_errors: FloatArray | None = None
-    ) -> NDArray[Any]:
-        blocks = row_blocks(len(vectors), self.padded_dimension)
-        # One array serves all parts, so that memory is allocated once.
-        room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
-        parts = (self._rotated(vectors[block], room) for block in blocks)
-        return self._rounding.round_parts(parts, len(vectors), random_words, kind, expected_errors)
+    def _write_noisy(
+        self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource, expected_errors: FloatArray | None = None
+    ) -> None:
+        self._write_rounded(vectors, steps, random_words, expected_errors)
+        self._add_noise(steps, random_words)
 
-    def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
-        clipped, rotated = room[:, : len(vectors)]
-        self.ball.clip_checked(vectors, clipped[:, : self.ball.dimension])
-        return self._rotation.forward_within(clipped, rotated)
+    def _write_rounded(
+        self, vectors: FloatArray, steps: NDArray[Any], random_words: WordSource, expected_errors: FloatArray | None = None
+    ) -> None:
+        """Clip, rotate and round checked vectors into an array, modulo 2**w for numbers of w bits."""
+        parts = rotated_blocks(vectors, self.ball, self._rotation)
+        self._rounding.round_parts(parts, steps, random_words, expected_errors)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], random_words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        """Draw each client's noise per coordinate, in steps, modulo 2**w for a kind of w bits."""
+    def _add_noise(self, steps: NDArray[Any], random_words: WordSource) -> None:
+        """Add noise of each client to each of its numbers, in steps, modulo 2**w for numbers of w bits."""
 
     @property
     @abstractmethod

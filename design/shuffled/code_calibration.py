@@ -9,8 +9,9 @@ from typing import TypeVar
 from ...errors import InfeasibleError
 from ..contracts.norm_ball import NormBall
 from ..contracts.task import Budget
+from ..relative_entropy.shared_randomness import MOST_SEED_BITS
 from .calibration import LARGEST_LOCAL_EPSILON, local_epsilon
-from .shuffled_codes import MOST_SEED_BITS, ShuffledCodeMechanism, shuffled_code_privacy
+from .shuffled_codes import ShuffledCodeMechanism, shuffled_code_privacy
 
 Code = TypeVar("Code", bound=ShuffledCodeMechanism)
 # Largest share of the error that is due to common codebooks, over that of the messages, if the number of bits is free.

@@ -40,15 +40,13 @@ from ..local.unit_vectors.rotating_simplex import (
 )
 from ..local.unit_vectors.shared_frames import client_chunks
 from ..noise.random_words import WordsLike, word_source
-from ..relative_entropy.shared_randomness import philox_words, vectors_of_seeds
+from ..relative_entropy.shared_randomness import MOST_SEED_BITS, seeds_of_round, vectors_of_seeds
 from ..transforms.kashin import LARGEST_SEED
 from .shuffled_items import LARGEST_EPSILON
 from .shuffled_mechanism import ShuffledMechanism
 from .shuffled_privacy import shuffled_privacy
 
-MOST_LETTER_BITS, MOST_SEED_BITS = 12, 48
-# Stream of a public seed's words that are the seeds of codebooks; stream 0 has vectors.
-CODEBOOKS = 1
+MOST_LETTER_BITS = 12
 # Numbers of the integral over the sphere's coordinate: panels, Gauss-Legendre points of a panel, and standard deviations of its range.
 PANELS, POINTS, REACH = 200, 16, 14.0
 # Size of a batch of clients' candidates, which fits into caches.
@@ -260,7 +258,7 @@ class ShuffledCodeMechanism(ShuffledMechanism, VectorMechanism):
 
     def _seeds(self, numbers: NDArray[Any]) -> list[int]:
         """Return the seeds of codebooks from their numbers: words of the round's public seed."""
-        keys: list[int] = philox_words([self.public_seed] * len(numbers), 1, numbers.tolist(), CODEBOOKS)[:, 0].tolist()
+        keys: list[int] = seeds_of_round(self.public_seed, numbers.tolist()).tolist()
         return keys
 
 

@@ -8,15 +8,16 @@ steps and steps. So the check of the bound, the only basis of privacy, needs no 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION, check_choice, check_integer, check_real
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IndexArray, IntegerArray
 from ..contracts.norm_ball import NormBall
-from ..noise.random_words import WordsLike, word_source
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.redraws import Redraws
 from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound, round_independently, row_blocks
 
@@ -84,7 +85,7 @@ class ConditionalRounding:
                 f"granularity must be at least {self.clip_norm / room:g} for clip_norm {self.clip_norm!r}, got {self.granularity!r}"
             )
 
-    @property
+    @cached_property
     def largest_squared_norm(self) -> int:
         """Bound on a rounded vector's squared L2 norm, in squared steps.
 
@@ -171,45 +172,55 @@ class ConditionalRounding:
             Grid points, in steps, of squared norm at most `largest_squared_norm`. Only rejected vectors take additional memory.
         """
         array = NormBall(self.dimension, 2.0).check(vectors)
-        return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), random_words)
+        rounded = np.empty(array.shape, dtype=np.int64)
+        self.round_parts((array[part] for part in row_blocks(*array.shape)), rounded, random_words)
+        return rounded
 
     def round_parts(
-        self,
-        parts: Iterable[FloatArray],
-        count: int,
-        random_words: WordsLike,
-        kind: DTypeLike = np.int64,
-        expected_errors: FloatArray | None = None,
-    ) -> NDArray[Any]:
-        """Round finite vectors that come in parts, `count` in all, as `round` does.
+        self, parts: Iterable[FloatArray], rounded: NDArray[Any], random_words: WordsLike, expected_errors: FloatArray | None = None
+    ) -> None:
+        """Round finite vectors that come in parts, as `round` does, and write them to rows of an array.
 
-        The same words give the same numbers. They are modulo 2**w if `kind`, the type of the result, has only w bits. The function adds the
-        vectors' `expected_error` to `expected_errors`, shape (count,).
+        The same words give the same numbers. They are modulo 2**w if the array's numbers have only w bits. The function adds the vectors'
+        `expected_error` to `expected_errors`, shape (count,).
         """
         random_words = word_source(random_words)
-        rounded = np.empty((count, self.dimension), dtype=kind)
         # Double precision adds whole numbers up to 2**53 exactly, and larger sums stay beyond 2**52.
-        exact = np.float64 if self.largest_squared_norm < 2**52 else np.int64
+        largest = self.largest_squared_norm
+        exact = np.float64 if largest < 2**52 else np.int64
         whole = np.int32 if self._radius < LARGEST_SHORT else np.int64
-        rejected, again, start = [np.empty(0, dtype=np.intp)], [np.empty((0, self.dimension))], 0
+        # The same memory serves all pieces, which then stay in the processor's cache.
+        room = np.empty((3, min(rounded.size, PIECE)))
+        rejected: list[IndexArray] = []
+        again: list[FloatArray] = []
+        start = 0
         for part in parts:
             steps = self._steps(part)
             filled, squares = rounded[start : start + len(part)], np.zeros(len(part), dtype=exact)
             for rows in row_blocks(len(part), self.dimension, PIECE):
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
-                    positions = part[rows, columns] / steps[rows]
+                    piece = part[rows, columns]
+                    positions, lower, uniforms = room[:, : piece.size].reshape(3, *piece.shape)
+                    np.divide(piece, steps[rows], out=positions)
                     if expected_errors is not None:
                         expected_errors[start : start + len(part)][rows] += self.granularity**2 * _spread(positions)
-                    round_independently(positions, random_words.uniforms(positions.shape))
+                    random_words.fill_uniforms(uniforms)
+                    round_independently(positions, uniforms, lower)
                     counted = positions.astype(exact, copy=False)
                     squares[rows] += np.vecdot(counted, counted)
+                    # Floats convert to short numbers by way of longer ones.
                     filled[rows, columns] = positions.astype(whole)
-            outside = np.flatnonzero(squares > self.largest_squared_norm)
-            rejected.append(start + outside)
-            again.append(part[outside] / steps[outside])
+            outside = (squares > largest).nonzero()[0]
+            if outside.size:
+                rejected.append(start + outside)
+                again.append(part[outside] / steps[outside])
             start += len(part)
-        waiting, positions = np.concatenate(rejected), np.concatenate(again)
+        if rejected:
+            self._round_again(np.concatenate(rejected), np.concatenate(again), rounded, random_words)
+
+    def _round_again(self, waiting: IndexArray, positions: FloatArray, rounded: NDArray[Any], random_words: WordSource) -> None:
+        """Round the waiting rows again until the bound on the norm holds for each."""
         redraws = Redraws()
         while waiting.size:
             redraws.another()
@@ -217,7 +228,6 @@ class ConditionalRounding:
             accepted = self._accepted(candidates)
             rounded[waiting[accepted]] = candidates[accepted]
             waiting, positions = waiting[~accepted], positions[~accepted]
-        return rounded
 
     @property
     def _radius(self) -> float:
@@ -259,7 +269,7 @@ class ConditionalRounding:
             )
         return np.asarray((self.granularity * np.maximum(excess, 1.0))[:, None])
 
-    @property
+    @cached_property
     def _ball(self) -> NormBall:
         return NormBall(self.dimension, 2.0, self.clip_norm)
 

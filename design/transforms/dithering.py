@@ -12,20 +12,30 @@ def finite_values(name: str, values: ArrayLike) -> FloatArray:
 
     The function refuses NaN, infinities and masks.
     """
+    array = real_values(name, values)
+    check_finite(name, array)
+    return array
+
+
+def real_values(name: str, values: ArrayLike) -> FloatArray:
+    """Return values as a float array, or refuse masks and any value that is not a real number."""
     check_unmasked(name, values)
     try:
         raw = np.asarray(values)
         # Text and dates are no numbers, even if they read like numbers; a complex number is more than its real part.
         if raw.dtype.kind in "cmMSU":
             raise TypeError(f"got an array of {raw.dtype}")
-        array = raw.astype(float, copy=False)
+        return raw.astype(float, copy=False)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+
+
+def check_finite(name: str, array: FloatArray) -> None:
+    """Raise `NotFiniteError` if an array has a NaN or an infinity."""
     finite = np.isfinite(array)
     if not finite.all():
         count = np.count_nonzero(~finite)
         raise NotFiniteError(f"{name} must hold finite numbers only, got {float(array[~finite][0])!r} ({count} such values)")
-    return array
 
 
 def grid_position(values: FloatArray, interval: tuple[float, float], steps: int) -> FloatArray:

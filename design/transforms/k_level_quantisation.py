@@ -3,13 +3,15 @@
 Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*, section 4.
 """
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.divergences.quantised_divergence import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
-from ..noise.random_words import WordsLike, word_source
+from ..noise.random_words import WordsLike, WordSource, word_source
 from .dithering import finite_values
 from .vector_dithering import PIECE, round_independently
 
@@ -42,15 +44,25 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, random_word
     >>> sorted(set(drawn.tolist())), round(float(drawn.mean()), 2)
     ([1, 2], 1.25)
     """
-    random_words = word_source(random_words)
     levels, bound = _check_grid(levels, bound)
     array = finite_values("vectors", vectors)
-    flat, rounded = array.reshape(-1), np.empty(array.size, dtype=np.int64)
-    for start in range(0, array.size, PIECE):
-        positions = _positions(flat[start : start + PIECE], levels, bound)
-        round_independently(positions, random_words.uniforms(positions.size))
-        rounded[start : start + PIECE] = positions.astype(np.int32)
-    return rounded.reshape(array.shape)
+    rounded = np.empty(array.shape, dtype=np.int64)
+    write_k_levels(array, levels, bound, word_source(random_words), rounded)
+    return rounded
+
+
+def write_k_levels(vectors: FloatArray, levels: int, bound: float, random_words: WordSource, rounded: NDArray[Any]) -> None:
+    """Write the result of `quantise_k_levels` for finite vectors into a contiguous array, modulo 2**w for numbers of w bits."""
+    flat, filled = vectors.reshape(-1), rounded.reshape(-1)
+    # The same memory serves all pieces, which then stay in the processor's cache.
+    room = np.empty((3, min(flat.size, PIECE)))
+    for start in range(0, flat.size, PIECE):
+        piece = slice(start, start + PIECE)
+        positions, lower, uniforms = room[:, : flat[piece].size]
+        _write_positions(flat[piece], levels, bound, positions)
+        random_words.fill_uniforms(uniforms)
+        round_independently(positions, uniforms, lower)
+        filled[piece] = positions.astype(np.int32)
 
 
 def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
@@ -65,7 +77,9 @@ def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatAr
     [1.75, 2.0]
     """
     levels, bound = _check_grid(levels, bound)
-    positions = _positions(finite_values("vectors", vectors), levels, bound)
+    array = finite_values("vectors", vectors)
+    positions = np.empty_like(array)
+    _write_positions(array, levels, bound, positions)
     fractions = positions - np.floor(positions)
     return np.asarray(quantisation_step(levels, bound) ** 2 * np.sum(fractions * (1 - fractions), axis=-1))
 
@@ -82,13 +96,13 @@ def quantisation_step(levels: int, bound: float) -> float:
     return 2 * bound / (levels - 1)
 
 
-def _positions(vectors: FloatArray, levels: int, bound: float) -> FloatArray:
+def _write_positions(vectors: FloatArray, levels: int, bound: float, positions: FloatArray) -> None:
+    """Write positions in steps, from 0 to levels - 1, into another array."""
     # The division comes first: at both ends the position is a whole number, without rounding errors.
-    positions = np.asarray(vectors / bound)
+    np.divide(vectors, bound, out=positions)
     np.clip(positions, -1.0, 1.0, out=positions)
     positions += 1
     positions *= (levels - 1) / 2
-    return positions
 
 
 def _check_grid(levels: int, bound: float) -> tuple[int, float]:

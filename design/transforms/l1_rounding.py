@@ -7,8 +7,9 @@ together number at most the bound. Independent rounding would exceed the bound b
 
 import numpy as np
 
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, WordArray
 from ..noise.random_words import WordSource
+from .vector_dithering import row_blocks
 
 # Largest bound on the norm. Sums of fixed-point numbers have SUM_BITS bits, of which the fraction takes those that the bound leaves.
 MOST_STEPS = 2**40
@@ -37,15 +38,29 @@ def rounded_within(vectors: FloatArray, most: int, random_words: WordSource) -> 
     >>> rounded.mean(axis=0).round(1).tolist(), int(np.abs(rounded).sum(axis=1).max())
     ([0.5, -1.2, 0.3], 2)
     """
+    rounded = np.empty(vectors.shape, dtype=np.int64)
+    for rows in row_blocks(*vectors.shape):
+        _round_within(vectors[rows], most, random_words(len(vectors[rows])), rounded[rows])
+    return rounded
+
+
+def _round_within(vectors: FloatArray, most: int, words: WordArray, out: IntegerArray) -> None:
+    out[...] = vectors
+    if np.array_equal(out, vectors) and np.abs(out).sum(axis=1).max() <= most:
+        # Whole numbers need no rounding, as those of items.
+        return
     bits = min(MOST_FRACTION_BITS, SUM_BITS - most.bit_length())
-    ends = np.rint(np.abs(vectors) * 2.0**bits).astype(np.int64)
+    scaled = np.abs(vectors)
+    scaled *= 2.0**bits
+    ends = np.rint(scaled, out=scaled).astype(np.int64)
     np.cumsum(ends, axis=1, out=ends)
     # Rounding in floating point must not take a vector out of the ball.
     np.minimum(ends, most << bits, out=ends)
-    ends += (random_words(len(vectors)) >> np.uint64(WORD_BITS - bits)).astype(np.int64)[:, None]
+    ends += (words >> np.uint64(WORD_BITS - bits)).astype(np.int64)[:, None]
     ends >>= bits
-    ends[:, 1:] -= ends[:, :-1].copy()
-    return np.where(vectors < 0, -ends, ends)
+    out[:, 0] = ends[:, 0]
+    np.subtract(ends[:, 1:], ends[:, :-1], out=out[:, 1:])
+    np.negative(out, out=out, where=vectors < 0)
 
 
 def rounding_variance(vectors: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ with Secure Aggregation*), pads by at most one coordinate.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import LARGEST_DIMENSION, check_choice, check_integer, check_real
 from ...arrays import FloatArray, WordArray
 from ...solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
+from ..contracts.norm_ball import NormBall
 from .dithering import finite_values
+from .vector_dithering import BLOCK, row_blocks
 
 LARGEST_SEED = 2**128 - 1
 
@@ -102,7 +104,7 @@ class RandomisedHadamard:
         """Check the ranges of the fields."""
         _check_fields(self.dimension, self.seed)
 
-    @property
+    @cached_property
     def padded_dimension(self) -> int:
         """Smallest power of two that is not below the dimension."""
         return padded_dimension(self.dimension)
@@ -121,7 +123,7 @@ class RandomisedHadamard:
         """Rotate finite vectors in place."""
         padded[..., self.dimension :] = 0.0
         padded[..., : self.dimension] *= self._scaled_signs
-        return walsh_hadamard(padded, out)
+        return walsh_hadamard(padded, out, overwrite=True)
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
         """Rotate finite vectors back."""
@@ -205,6 +207,17 @@ class RandomisedFourier:
         uniforms = (_public_words(self.seed, self.padded_dimension // 2) >> np.uint64(11)) * 2.0**-53
         phases: NDArray[np.complex128] = np.exp(2j * np.pi * uniforms)
         return phases
+
+
+def rotated_blocks(vectors: FloatArray, ball: NormBall, rotation: Rotation) -> Iterator[FloatArray]:
+    """Yield checked vectors clipped and rotated, a few at a time, in memory that the next vectors overwrite."""
+    padded = rotation.padded_dimension
+    room = np.empty((2, min(len(vectors), max(1, BLOCK // padded)), padded))
+    for rows in row_blocks(len(vectors), padded):
+        part = vectors[rows]
+        clipped, rotated = room[:, : len(part)]
+        ball.clip_checked(part, clipped[:, : ball.dimension])
+        yield rotation.forward_within(clipped, rotated)
 
 
 def flattened_bound(padded_dimension: int, norm: float, failure_probability: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IndexArray, IntegerArray
 from ..noise.redraws import Redraws
 
 # A source is a function that returns the requested number of values, uniform in [0, 1).
@@ -21,10 +21,12 @@ UniformSource = Callable[[int], FloatArray]
 # sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
-# Number of coordinates processed at a time, a quarter of a megabyte.
+# Number of coordinates processed at a time, an eighth of a megabyte.
 BLOCK = 2**15
 # Number of coordinates, each with one word, for which words are drawn at a time: an eighth of a megabyte.
 PIECE = 2**14
+# Largest share of coordinates with a floor above zero at which sorting these alone is faster than sorting all.
+MOST_LARGE = 1 / 8
 
 
 def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
@@ -55,20 +57,68 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
     return rounded
 
 
-def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
-    magnitudes = np.abs(positions)
-    floors = magnitudes.astype(np.int32)
-    fractions = magnitudes - floors
+def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> NDArray[np.int32]:
+    fractions = np.abs(positions)
+    floors = fractions.astype(np.int32)
+    fractions -= floors
+    large = np.flatnonzero(floors > 0)
+    if large.size > MOST_LARGE * floors.size:
+        _go_up_in_sorted_order(floors, fractions, uniforms)
+    else:
+        _go_up_after_large(floors, fractions, uniforms, large)
+    # A product takes a tenth of the time of a negation at some places.
+    floors *= 1 - 2 * (positions < 0).astype(np.int32)
+    return floors
+
+
+def _go_up_in_sorted_order(floors: NDArray[np.int32], fractions: FloatArray, uniforms: FloatArray) -> None:
+    """Add the steps of systematic sampling to the floors, in place."""
     # Sixteen-bit keys are sorted by counting, which is several times as fast.
     keys = (-floors).astype(np.int16) if floors.size and floors.max() < 2**15 else -floors
     order = np.argsort(keys, axis=1, kind="stable")
-    reached = np.floor(np.take_along_axis(fractions, order, axis=1).cumsum(axis=1) + uniforms[:, None]).astype(np.int32)
-    up = np.diff(reached, axis=1, prepend=np.int32(0))
-    # A coordinate goes up by at most one step, although rounding errors of the running sums could pass two whole numbers.
+    reached = _whole(np.take_along_axis(fractions, order, axis=1).cumsum(axis=1), uniforms)
     steps = np.empty_like(floors)
-    np.put_along_axis(steps, order, np.minimum(up, 1), axis=1)
+    np.put_along_axis(steps, order, _steps(reached, np.zeros_like(reached[:, :1])), axis=1)
     floors += steps
-    return np.negative(floors, out=floors, where=positions < 0)
+
+
+def _go_up_after_large(floors: NDArray[np.int32], fractions: FloatArray, uniforms: FloatArray, large: IndexArray) -> None:
+    """Add the same steps to the floors, and change the fractions, where few coordinates have a floor above zero.
+
+    Only these coordinates are sorted. Their flat places are `large`. All others follow in their own order; a zero in place of a large
+    coordinate changes no running sum.
+    """
+    clients, dimension = floors.shape
+    flat_floors, flat_fractions = floors.reshape(-1), fractions.reshape(-1)
+    rows = large // dimension
+    order = np.lexsort((-flat_floors[large], rows))
+    large, rows = large[order], rows[order]
+    counts = np.bincount(rows, minlength=clients)
+    places = np.arange(large.size) - (np.cumsum(counts) - counts)[rows]
+    sums = np.zeros((clients, counts.max(initial=0) + 1))
+    sums[rows, places + 1] = flat_fractions[large]
+    np.cumsum(sums, axis=1, out=sums)
+    flat_fractions[large] = 0.0
+    fractions[:, 0] += sums[:, -1]
+    reached = _whole(np.cumsum(fractions, axis=1, out=fractions), uniforms)
+    first = _whole(sums, uniforms)
+    flat_floors[large] += _steps(first[:, 1:], first[:, :1])[rows, places]
+    floors += _steps(reached, first[:, -1:])
+
+
+def _whole(sums: FloatArray, uniforms: FloatArray) -> NDArray[np.int32]:
+    """Return the whole parts of shifted running sums, which are changed in place."""
+    sums += uniforms[:, None]
+    return np.floor(sums, out=sums).astype(np.int32)
+
+
+def _steps(reached: NDArray[np.int32], before: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return whether each running sum passes a whole number."""
+    # A coordinate goes up by at most one step, although rounding errors of the running sums could pass two whole numbers.
+    steps = np.empty_like(reached)
+    np.subtract(reached[:, :1], before, out=steps[:, :1])
+    np.subtract(reached[:, 1:], reached[:, :-1], out=steps[:, 1:])
+    return np.minimum(steps, 1, out=steps)
 
 
 def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
@@ -81,9 +131,9 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
     return rounded.astype(np.int64)
 
 
-def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
-    """Round as `independent_rounding`, in place."""
-    lower = np.floor(positions)
+def round_independently(positions: FloatArray, uniforms: FloatArray, room: FloatArray | None = None) -> None:
+    """Round as `independent_rounding`, in place; `room` is memory of the positions' shape for an intermediate result."""
+    lower = np.floor(positions, out=room)
     # Rounding keeps the signs of both differences, so a coordinate goes up exactly if the uniform number is below the fractional part.
     positions -= lower
     positions -= uniforms

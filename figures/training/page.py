@@ -115,19 +115,22 @@ def series_rows(results: pd.DataFrame) -> int:
     return int(results["series"].nunique())
 
 
-def write_training_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
-    """Write the page and the summary of trainings, and return the page's path.
+def write_training_page(
+    results: pd.DataFrame, summary: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None
+) -> Path:
+    """Write the page and the summary (`compared_trainings`) of trainings, and return the page's path.
 
     Both files go beside the results of `run_training`.
 
     Existing files are replaced.
     """
-    return write_results_page(folder, training_page_html(results, failures, command=command), compared_trainings(results))
+    return write_results_page(folder, training_page_html(results, summary, failures, command=command), summary)
 
 
-def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:
-    """Return the page of trainings as HTML."""
-    summary = compared_trainings(results)
+def training_page_html(
+    results: pd.DataFrame, summary: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None
+) -> str:
+    """Return the page of trainings and of their summary (`compared_trainings`) as HTML."""
     drawn, left_out = _drawn_runs(results, summary)
     with report_style():
         figure = page_figure(draw_curves(drawn, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(drawn)), "training")

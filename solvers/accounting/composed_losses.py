@@ -21,6 +21,7 @@ from ...arrays import FloatArray
 from ..numerics.rounding import UNIT
 from .exact_privacy_loss import SMALLEST_REACH, ExactPrivacyLoss, loss_reach
 from .loss_grid import LossGrid
+from .loss_masses import DirectedLosses, LossMasses
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -67,29 +68,29 @@ def losses_of_masses(losses: FloatArray, masses: FloatArray, certain: float = 0.
     return ExactPrivacyLoss(np.log(masses[some]), losses[some], certain, 0.0)
 
 
-def losses_of_distribution(distribution: "PrivacyLossDistribution | LossGrid", missed: float) -> LossPair:
-    """Return the losses of dp-accounting's distribution, or of a grid, whose losses are the same in both directions.
+def losses_of_distribution(distribution: "PrivacyLossDistribution | DirectedLosses | LossGrid", missed: float) -> LossPair:
+    """Return the losses of a distribution, or of a grid, whose losses are the same in both directions.
 
     Parameters
     ----------
-    distribution : PrivacyLossDistribution or LossGrid
+    distribution : PrivacyLossDistribution, DirectedLosses or LossGrid
         The distribution, rounded upward.
     missed : float
         Mass that the distribution may have missed by rounding, which counts as certain failure.
     """
     if isinstance(distribution, LossGrid):
         return LossPair(losses_of_masses(distribution.losses(), distribution.masses, distribution.certain + missed))
-    # dp-accounting has no public access to the masses.
-    directions = [distribution._pmf_remove.to_dense_pmf(), distribution._pmf_add.to_dense_pmf()]
-    forth, back = (
-        losses_of_masses(
-            (np.arange(mass.size) + mass._lower_loss) * mass._discretization,
-            np.asarray(mass._probs),
-            min(1.0, mass._infinity_mass + missed),
+    if isinstance(distribution, DirectedLosses):
+        directions, symmetric = (distribution.removed, distribution.added), False
+    else:
+        # dp-accounting has no public access to the masses.
+        dense = (distribution._pmf_remove.to_dense_pmf(), distribution._pmf_add.to_dense_pmf())
+        removed, added = (
+            LossMasses(mass._discretization, mass._lower_loss, np.asarray(mass._probs), mass._infinity_mass) for mass in dense
         )
-        for mass in directions
-    )
-    return LossPair(forth, None if distribution._symmetric else back)
+        directions, symmetric = (removed, added), bool(distribution._symmetric)
+    forth, back = (losses_of_masses(mass.losses(), mass.masses, min(1.0, mass.certain + missed)) for mass in directions)
+    return LossPair(forth, None if symmetric else back)
 
 
 def approximate_losses(epsilon: float, delta: float) -> ExactPrivacyLoss:

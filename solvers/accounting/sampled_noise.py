@@ -17,7 +17,7 @@ everywhere, in a form in which large exponents do not cancel.
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -25,6 +25,7 @@ import scipy
 from ...arrays import FloatArray, IntegerArray
 from ..numerics.log_sum_exp import log_sum_exp
 from ..numerics.rounding import UNIT
+from .loss_masses import DirectedLosses, LossMasses, masses_between
 from .renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from .sampling import ROUNDING, FixedSizeSampling, PoissonSampling, Sampling, amplified_epsilon, log_binomials, log_expm1
 
@@ -94,7 +95,7 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     return RenyiCurve(orders, between / (orders - 1))
 
 
-def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency: str) -> "PrivacyLossDistribution":
+def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency: str) -> "DirectedLosses | PrivacyLossDistribution":
     """Return the privacy loss distribution of a Poisson-sampled round of Gaussian noise.
 
     Losses are rounded upward. The grid of losses follows the largest loss of a round, so that small losses are not lost in rounding.
@@ -113,30 +114,27 @@ def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency
     ValueError
         If the adjacency has no account for that sampling.
     """
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_gaussian_mechanism
-    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType
-
     probability = _poisson_probability(sampling, adjacency)
     interval = gaussian_loss_interval(noise_multiplier, probability)
     if probability == 1:
+        from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
+
         return from_gaussian_mechanism(noise_multiplier, value_discretization_interval=interval)
-    kinds = (AdjacencyType.REMOVE, AdjacencyType.ADD)
-    return PrivacyLossDistribution(*(_gaussian_masses(noise_multiplier, probability, interval, kind) for kind in kinds))
+    return DirectedLosses(*(_gaussian_masses(noise_multiplier, probability, interval, removed=removed) for removed in (True, False)))
 
 
-def _gaussian_masses(noise_multiplier: float, probability: float, interval: float, kind: Any) -> Any:
+def _gaussian_masses(multiplier: float, probability: float, interval: float, *, removed: bool) -> LossMasses:
     """Return the masses of dp-accounting's `from_gaussian_mechanism` for one direction.
 
-    The masses are the same to the last bit, in a seventh of the time: the loss is inverted at all points of the grid at once.
+    The masses are the same to the last bit: the loss is inverted at all points of the grid at once.
     """
-    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
-    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
-
-    loss = GaussianPrivacyLoss(noise_multiplier, sampling_prob=probability, adjacency_type=kind)
-    bounds = loss.connect_dots_bounds()
-    low, high = math.floor(bounds.epsilon_lower / interval), math.ceil(bounds.epsilon_upper / interval)
+    # The noise beyond this point has less than a mass of e^-50, and so has its mirror image.
+    end = float(scipy.special.ndtri(0.5 * math.exp(-50)) * multiplier)
+    ends = (-0.5 - (end - 1.0), -0.5 - -end) if removed else (-0.5 + end, -0.5 + (-end + 1.0))
+    largest, least = (_sampled_loss(unscaled / multiplier**2, probability) for unscaled in (ends if removed else ends[::-1]))
+    bounds = (least, largest) if removed else (-largest, -least)
+    low, high = math.floor(bounds[0] / interval), math.ceil(bounds[1] / interval)
     epsilons = np.arange(low, high + 1) * interval
-    removed = kind == AdjacencyType.REMOVE
     sign = 1.0 if removed else -1.0
     inside = sign * epsilons > math.log1p(-probability)
     # Beyond the possible losses, the grid continues below them if the client is removed and above them if it is added.
@@ -149,9 +147,24 @@ def _gaussian_masses(noise_multiplier: float, probability: float, interval: floa
     with np.errstate(divide="ignore"):
         unsampled = scaled + np.log1p(-np.exp(np.minimum(np.log(1 / probability - 1) - scaled, 0.0)))
     unsampled[sampled == 0] = np.log(1 / probability + (1 - 1 / probability))
-    cutoffs = -0.5 - sign * unsampled * noise_multiplier**2 + (0.0 if removed else 1.0)
-    deltas[inside] = loss.mu_upper_cdf(cutoffs) - np.exp(epsilons[inside] + loss.mu_lower_log_cdf(cutoffs))
-    return create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, np.clip(deltas, 0.0, 1.0))
+    cutoffs = -0.5 - sign * unsampled * multiplier**2 + (0.0 if removed else 1.0)
+    below, shifted = cutoffs / multiplier, (cutoffs + sign) / multiplier
+    if removed:
+        upper = (1 - probability) * scipy.special.ndtr(below) + probability * scipy.special.ndtr(shifted)
+        log_lower = scipy.special.log_ndtr(below)
+    else:
+        upper = scipy.special.ndtr(below)
+        log_lower = np.logaddexp(
+            np.log1p(-probability) + scipy.special.log_ndtr(below), np.log(probability) + scipy.special.log_ndtr(shifted)
+        )
+    deltas[inside] = upper - np.exp(epsilons[inside] + log_lower)
+    return masses_between(interval, low, np.clip(deltas, 0.0, 1.0))
+
+
+def _sampled_loss(unsampled: float, probability: float) -> float:
+    """Return ln(1 - q + q e^t) for the loss t of the noise without sampling."""
+    first, second = unsampled + np.log(probability), np.log(1 - probability)
+    return float(max(first, second) + np.log1p(np.exp(min(first, second) - max(first, second))))
 
 
 def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, interval: float | None = None) -> "PrivacyLossDistribution":

@@ -122,16 +122,16 @@ class Meeting:
     ----------
     hit : ndarray of bool, shape (clauses,)
         Whether an interval of the clause contains a whole box.
-    boxes_met : ndarray of bool, shape (clauses, letters)
-        Whether the clause meets each box.
+    met : ndarray of bool, shape (clauses,)
+        Whether the clause meets a box.
     first, last : ndarray of int, shape (clauses,)
-        Numbers of the first and the last box that the clause meets.
+        Numbers of the first and the last box that the clause meets; the last and the first box if it meets none.
     tops, bottoms : ndarray of shape (clauses,)
         Largest and least letter of the clause in the boxes.
     """
 
     hit: NDArray[np.bool_]
-    boxes_met: NDArray[np.bool_]
+    met: NDArray[np.bool_]
     first: IndexArray
     last: IndexArray
     tops: FloatArray
@@ -139,7 +139,7 @@ class Meeting:
 
     def take(self, rows: NDArray[np.bool_]) -> "Meeting":
         """Return some of the clauses."""
-        return Meeting(self.hit[rows], self.boxes_met[rows], self.first[rows], self.last[rows], self.tops[rows], self.bottoms[rows])
+        return Meeting(self.hit[rows], self.met[rows], self.first[rows], self.last[rows], self.tops[rows], self.bottoms[rows])
 
     def gains(self, boxes: Boxes, far: float) -> FloatArray:
         """Return the share by which each clause narrows a box, within `far` of 0."""
@@ -151,18 +151,23 @@ class Meeting:
 
 
 def meeting(boxes: Boxes, clauses: Clauses, rows: IndexArray) -> Meeting:
-    """Return which boxes some clauses meet, and where."""
-    starts, ends = clauses.starts[rows, :, None], clauses.ends[rows, :, None]
-    part_lows, part_highs = np.maximum(starts, boxes.lows), np.minimum(ends, boxes.highs)
-    meets = part_lows <= part_highs
-    boxes_met: NDArray[np.bool_] = np.any(meets, axis=1)
+    """Return which boxes some clauses meet, and where.
+
+    Boxes are in increasing order and not empty. So an interval meets all boxes from the first that ends after its start to the last that
+    starts before its end.
+    """
+    starts, ends = clauses.starts[rows], clauses.ends[rows]
+    first, last = boxes.highs.searchsorted(starts), boxes.lows.searchsorted(ends, side="right") - 1
+    meets = (first <= last) & (starts <= ends)
+    contains = boxes.lows.searchsorted(starts) < boxes.highs.searchsorted(ends, side="right")
+    final = len(boxes.lows) - 1
     return Meeting(
-        np.any(meets & (starts <= boxes.lows) & (ends >= boxes.highs), axis=(1, 2)),
-        boxes_met,
-        boxes_met.argmax(axis=1),
-        len(boxes.lows) - 1 - boxes_met[:, ::-1].argmax(axis=1),
-        np.where(meets, part_highs, -np.inf).max(axis=(1, 2), initial=-np.inf),
-        np.where(meets, part_lows, np.inf).min(axis=(1, 2), initial=np.inf),
+        np.any(meets & contains, axis=1),
+        np.any(meets, axis=1),
+        np.where(meets, first, final).min(axis=1, initial=final),
+        np.where(meets, last, 0).max(axis=1, initial=0),
+        np.where(meets, np.minimum(ends, boxes.highs[last]), -np.inf).max(axis=1, initial=-np.inf),
+        np.where(meets, np.maximum(starts, boxes.lows[np.minimum(first, final)]), np.inf).min(axis=1, initial=np.inf),
     )
 
 
@@ -190,7 +195,7 @@ def narrowed_with_checks(boxes: Boxes, clauses: Clauses, open_clauses: IndexArra
             open_clauses, meets = open_clauses[keep], meets.take(keep)
         if not len(open_clauses):
             break
-        if not np.all(meets.boxes_met.any(axis=1)):
+        if not np.all(meets.met):
             return None, checks
         new_lows, new_highs = lows.copy(), highs.copy()
         np.minimum.at(new_highs, meets.first, meets.tops)

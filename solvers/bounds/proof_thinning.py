@@ -117,7 +117,7 @@ class _Choice:
         inside: Boxes | None = boxes
         while inside is not None:
             meets = meeting(inside, self._clauses, open_clauses)
-            closing = ~meets.boxes_met.any(axis=1)
+            closing = ~meets.met
             gains = np.where(closing, np.inf, meets.gains(inside, self._far))
             gains[meets.hit] = 0.0
             if gains.max(initial=0.0) <= LEAST_GAIN:

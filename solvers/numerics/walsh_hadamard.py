@@ -29,7 +29,7 @@ def padded_dimension(dimension: int) -> int:
     return 1 << (check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION) - 1).bit_length()
 
 
-def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
+def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None, *, overwrite: bool = False) -> NDArray[Any]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1.
 
     H is symmetric, and H H = dimension times the identity. H is the Kronecker product of Hadamard matrices of at most 64 rows. The function
@@ -50,6 +50,8 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
         Vectors along the last axis; its length is a power of two.
     out : ndarray, optional
         A contiguous array for the result, of the vectors' shape and type, that shares no memory with them.
+    overwrite : bool
+        Whether the vectors' memory may hold intermediate results: caches then hold longer vectors. The result is the same.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
     length = min(dimension, PIECE)
     in_place = length < dimension
     current = _transform_across(array, result, length) if in_place else array
-    _transform_pieces(current.reshape(-1, length), result.reshape(-1, length), in_place)
+    _transform_pieces(current.reshape(-1, length), result.reshape(-1, length), in_place, overwrite and not in_place)
     return result
 
 
@@ -120,10 +122,10 @@ def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) 
     return current
 
 
-def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool) -> None:
+def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool, overwrite: bool) -> None:
     """Transform each row, as many at a time as the cache holds.
 
-    Set `in_place` if the result is the pieces themselves.
+    Set `in_place` if the result is the pieces themselves, and `overwrite` if the pieces may hold intermediate results.
     """
     count, length = pieces.shape
     factors = _factors(length, pieces.dtype.char)
@@ -132,15 +134,17 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
         np.matmul(pieces, factors[0], out=result)
         return
     at_once = max(1, min(PIECE // length, count))
-    scratch = _SCRATCH.array(2 * at_once * length, pieces.dtype).reshape(2, at_once, length)
+    # For an even number of products, the first would overwrite its own input.
+    overwrite = overwrite and len(factors) % 2 == 1
+    scratch = None if overwrite else _SCRATCH.array(2 * at_once * length, pieces.dtype).reshape(2, at_once, length)
     for start in range(0, count, at_once):
         target = result[start : start + at_once]
-        current = pieces[start : start + at_once]
+        current = given = pieces[start : start + at_once]
         for number, factor in enumerate(factors):
             # Every second product goes to the result, and so does the last product; the first does not, as it would overwrite its own
             # input.
             to_result = (len(factors) - number) % 2 == 1 and not (in_place and number == 0)
-            output = target if to_result else scratch[number % 2, : len(target)]
+            output = target if to_result else given if scratch is None else scratch[number % 2, : len(target)]
             rows = len(factor)
             # Each product transforms the indices' first digit, in base `rows`, and makes it the last digit.
             others = length // rows

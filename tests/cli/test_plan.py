@@ -85,7 +85,7 @@ def test_each_trust_model_has_one_recommendation(answered: dict[str, Any]) -> No
 
 def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
     vectors = ["--dimension", 5, "--clip", 2.5, "--delta", 1e-5, "--rounds", 2, "--bits", 16, "--trust", "secure-sum", "--norm", "l2"]
-    for given in (vectors, ["--interval", -2, 3, "--bits", 1]):
+    for given in (vectors, ["--interval", -2, 3, "--bits", 1, "--trust", "local"]):
         plan = answer("plan", "--clients", 12, "--epsilon", 2, "--adjacency", "replace-one", "--workers", 1, *given)
         feasible = [item for item in plan["mechanisms"] if item["feasible"]]
         assert len(feasible) >= 3
@@ -101,7 +101,7 @@ def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
 
 def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
     for kind in ("csv", "parquet", "json", "html"):
-        result = run(*ITEMS, "--output", f"plan.{kind}")
+        result = run(*ITEMS, "--trust", "local", "--output", f"plan.{kind}")
         assert result.exit_code == 0, result.output
     frame = pd.read_csv(folder / "plan.csv")
     pd.testing.assert_series_equal(frame["predicted_error"], pd.read_parquet(folder / "plan.parquet")["predicted_error"])

@@ -65,6 +65,8 @@ AUDITED_SHARES = {
 }
 # Columns of messages that hold public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
+# Number of releases in the audit of a trusted server, which draws the noise of each release with a key of its own.
+KEYED_REPETITIONS = 8000
 # The last words of a message to a trusted server are a share of its own random numbers, which it needs nobody to send.
 KEYED = ("central-gaussian", "central-laplace", "central-discrete-laplace", "central-staircase", "subsampled-gaussian")
 PUBLIC_COLUMNS = {
@@ -91,6 +93,7 @@ def trial_of(entry: Entry) -> Trial:
         of_account=of_account if name == "dp-rec" else lambda _: {},
         more_bits_may_cost=name in MORE_BITS_MAY_COST,
         slow=name in SLOW,
+        repetitions=KEYED_REPETITIONS if name in KEYED else None,
         audited_share=AUDITED_SHARES.get(name, Trial.audited_share),
         public_columns=PUBLIC_COLUMNS.get(name, slice(0)),
     )

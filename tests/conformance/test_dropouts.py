@@ -74,7 +74,7 @@ def test_the_budget_holds_for_every_planned_number_of_clients(name: str, kind: t
 @pytest.mark.parametrize(("name", "kind"), JOINT, ids=IDS)
 def test_a_fifth_costs_a_quarter_of_the_variance(name: str, kind: type) -> None:
     options = (
-        {"bits": 20} if "bits" in {option.name for option in REGISTRY[name].options} and REGISTRY[name].trust_model != "shuffled" else {}
+        {"bits": 16} if "bits" in {option.name for option in REGISTRY[name].options} and REGISTRY[name].trust_model != "shuffled" else {}
     )
     (task, planned), (_, whole) = (built(name, kind, 1000, share, options, epsilon=0.3) for share in (0.2, 0.0))
     # Too much for a guarantee of all clients: with less noise, or without a fifth of it, epsilon exceeds the budget.

@@ -16,7 +16,7 @@ import quietbits
 from quietbits.analysis.catalogue.accounts import account_options, calibration_options
 from quietbits.analysis.catalogue.registry import REGISTRY, accounted_names
 from quietbits.analysis.conformance.mechanism_cases import Case
-from quietbits.analysis.training.baselines import BASELINES
+from quietbits.analysis.training.baselines import baselines
 from quietbits.cli.main import app
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.mechanism import SecureSumMechanism
@@ -39,7 +39,7 @@ BUILT = [case for case in cases(REGISTRY.values()) if any(option.name in ("bits"
 
 
 def all_options() -> Iterator[tuple[str, Option]]:
-    for entry in (*REGISTRY.values(), *BASELINES):
+    for entry in (*REGISTRY.values(), *baselines()):
         yield from ((entry.name, option) for option in entry.options)
     for name in accounted_names():
         yield from ((name, option) for option in (*account_options(name), *calibration_options(name)))

@@ -178,7 +178,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "letters-gap": lambda: [replace(task, bits_in=2) for task in tasks if task.epsilon == 3.0],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "sampled-coordinates": lambda: [replace(task, clients=100, dimension=512) for task in tasks if task.share == 1 / 8],
-        "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data != "vectors"],
+        "mechanism-map": lambda: [replace(task, clients=5, size=4) for task in tasks if task.epsilon != 0.5 and task.data == "items"],
         "error-parts": lambda: [task for task in tasks if task.case == "local vectors"],
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,

@@ -44,7 +44,7 @@ RANDOM_CASES = 300
 SPECIAL = 0.3
 # Error probability of a comparison of frequencies with probabilities.
 ERROR_PROBABILITY = 1e-9
-DRAWS = 10**6
+DRAWS = 400_000
 
 DELTA = 1e-5
 BALL = NormBall(DIMENSION, 2.0, CLIP_NORM)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import quietbits
-from quietbits.analysis.training.baselines import BASELINES
+from quietbits.analysis.training.baselines import baselines
 from quietbits.analysis.training.models.named_models import SCATTER_SOFTMAX, TORCH_MODELS, network_named
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.design.federated.model_layers import MODELS
@@ -34,7 +34,7 @@ SOURCES = "\n".join(file.read_text(encoding="utf-8") for folder in FOLDERS for f
 DEFINED = frozenset(re.findall(r"^\s*(?:def|class) (\w+)", SOURCES, flags=re.MULTILINE))
 # Known names of figures, mechanisms, accounts and models.
 NAMED = frozenset(
-    {*LISTING, *quietbits.REGISTRY, *(entry.name for entry in BASELINES), *TORCH_MODELS, SCATTER_SOFTMAX}
+    {*LISTING, *quietbits.REGISTRY, *(entry.name for entry in baselines()), *TORCH_MODELS, SCATTER_SOFTMAX}
     | {name for entry in quietbits.REGISTRY.values() for name in entry.accounts}
 )
 # Known words for keys of trainings, columns of tables, and commands.

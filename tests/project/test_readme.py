@@ -151,8 +151,9 @@ def test_every_quietbits_command_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     # Designed tables go to the user's cache.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path.parent / "cache"))
     there = files(tmp_path)
-    for command in SESSION:
-        result = CliRunner().invoke(app, shlex.split(command)[1:])
+    for command in dict.fromkeys(SESSION):
+        # A search for better bounds ends within its seconds, however few.
+        result = CliRunner().invoke(app, shlex.split(command.replace("--seconds 60", "--seconds 1"))[1:])
         assert result.exit_code == 0, f"{command}\n{result.stderr}"
         written = {
             re.sub(r"mvu_[0-9a-f]{8}", "mvu_HASH", name) for name in files(tmp_path) - there if not name.endswith((".sqlite", ".npy"))

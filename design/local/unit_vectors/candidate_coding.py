@@ -5,14 +5,16 @@ Candidates in the cap of the client's vector are likelier than other candidates.
 Modified minimal random coding (MMRC; Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally differentially private
 mechanisms*) is unbiased and keeps epsilon. Plain minimal random coding (Havasi, Peharz, Hernández-Lobato 2019, *Minimal random code
 learning*, for local privacy by Shah et al.) draws a candidate by its density: it is biased, and costs up to twice the epsilon.
+
+Clients may share public seeds (`seed_bits`): their candidates are drawn once, at the price of an error that clients have in common.
 """
 
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -31,7 +33,15 @@ from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.coding import log_importance_weights
-from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered, vectors_of_seeds
+from ...relative_entropy.shared_randomness import (
+    MOST_SEED_BITS,
+    SEED_BITS,
+    check_numbered,
+    pieces_of_vectors,
+    seeds_of_round,
+    vectors_of_seeds,
+)
+from ...transforms.kashin import LARGEST_SEED
 from .privunit_g import PrivUnitGMechanism
 from .random_direction import checked_direction, random_directions
 from .shared_frames import client_chunks
@@ -46,6 +56,12 @@ THRESHOLDS = 128
 MOST_BITS = 20
 # Size of a batch of clients' candidates, which fits into caches.
 BATCH = 2**18
+# Coordinates of a piece of a shared seed's candidates. Products of longer pieces wait for memory, shorter pieces for generators' states.
+PIECE = 2**12
+# Number of clients of a seed from which on their inner products take longer than the seed's candidates.
+CLIENTS_PER_SEED = 64
+# Largest number of inner products in memory, for clients that share a seed.
+MOST_PRODUCTS = 2**22
 
 
 class CandidateCodingMechanism(VectorMechanism):
@@ -56,6 +72,9 @@ class CandidateCodingMechanism(VectorMechanism):
     """
 
     message_bits: int
+    # The seeds of a round, if clients share them (`MinimalRandomCodingMechanism`).
+    seed_bits: int | None = None
+    public_seed: int = 0
 
     @property
     @abstractmethod
@@ -92,13 +111,23 @@ class CandidateCodingMechanism(VectorMechanism):
     def encode(self, vectors: ArrayLike, random_words: WordsLike) -> NDArray[np.uint64]:
         """Draw the public seed and an index for each client, shape (clients, 2).
 
-        Each client computes 2**b candidates.
+        Each client computes 2**b candidates. Clients with the same seed compute them once.
         """
         random_words = word_source(random_words)
         directions = random_directions(self.ball, vectors, random_words)
-        seeds = random_words(len(directions))
-        indices = [self._draw(in_cap, random_words) for in_cap in self._in_caps(directions, seeds.tolist())]
-        return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
+        indices = np.empty(len(directions), dtype=np.uint64)
+        if self.seed_bits is None:
+            seeds = random_words(len(directions))
+            indices[:] = [self._draw(in_cap, random_words) for in_cap in self._in_caps(directions, seeds.tolist())]
+            return np.column_stack([seeds, indices])
+        kinds, kind = np.unique(random_words.integers(1 << self.seed_bits, len(directions)), return_inverse=True)
+        seeds = seeds_of_round(self.public_seed, kinds.tolist())
+        for number, seed in enumerate(seeds.tolist()):
+            clients = np.flatnonzero(kind == number)
+            for part in client_chunks(len(clients), self.candidates, MOST_PRODUCTS):
+                in_caps = self._in_caps_of_seed(directions, clients[part], seed)
+                indices[clients[part]] = [self._draw(in_cap, random_words) for in_cap in in_caps]
+        return np.column_stack([seeds[kind], indices])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the index for a unit vector and a public seed, shape (2**b,).
@@ -117,12 +146,14 @@ class CandidateCodingMechanism(VectorMechanism):
         The server generates no other candidates.
         """
         check_numbered(messages, self.candidates, "indices")
+        counts = None
+        if self.seed_bits is not None:
+            messages, counts = np.unique(messages, axis=0, return_counts=True)
         indices = messages[:, 1]
         total = np.zeros(self.ball.dimension)
         for part in client_chunks(len(messages), self.ball.dimension, BATCH):
-            total += vectors_of_seeds(messages[part, 0].tolist(), self.ball.dimension, first=indices[part].tolist()).sum(
-                axis=(0, 1), dtype=float
-            )
+            sent = vectors_of_seeds(messages[part, 0].tolist(), self.ball.dimension, first=indices[part].tolist())
+            total += sent.sum(axis=(0, 1), dtype=float) if counts is None else counts[part] @ sent[:, 0].astype(float)
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -157,6 +188,19 @@ class CandidateCodingMechanism(VectorMechanism):
             candidates = vectors_of_seeds(seeds[part], self.ball.dimension, self.candidates)
             yield from (candidates @ directions[part, :, None].astype(np.float32))[:, :, 0].astype(float) >= self.threshold
 
+    def _in_caps_of_seed(self, directions: FloatArray, clients: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:
+        """Return indicators of a seed's candidates in the caps of some clients' directions, shape (clients, candidates).
+
+        Candidates are made in pieces and multiplied by all of these directions, in float32; sums over pieces are in float64.
+        """
+        products = np.zeros((len(clients), self.candidates))
+        for start in range(0, self.ball.dimension, PIECE):
+            piece = directions[clients, start : start + PIECE].astype(np.float32)
+            for rows in client_chunks(self.candidates, piece.shape[1], BATCH):
+                numbers = range(self.candidates)[rows]
+                products[:, rows] += piece @ pieces_of_vectors(seed, self.ball.dimension, numbers, start, piece.shape[1]).T
+        return np.asarray(products >= self.threshold)
+
     def _draw(self, in_cap: NDArray[np.bool_], random_words: WordSource) -> int:
         # A uniform number of 53 bits falls below a probability at least as often as that probability states.
         outside = random_words.uniforms(()) < self.outside_probability(int(np.count_nonzero(in_cap)))
@@ -171,12 +215,23 @@ def mean_projection(threshold: float, inside: float) -> float:
     return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond)) if cap * beyond > 0 else 0.0
 
 
+def counts_in_cap(candidates: int, threshold: float) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return the numbers of candidates that a cap may hold, and weights in proportion to their probabilities."""
+    cap = float(scipy.special.ndtr(-threshold))
+    log_cap, log_rest = float(scipy.special.log_ndtr(-threshold)), float(scipy.special.log_ndtr(threshold))
+    spread = REACH * math.sqrt(candidates * cap * (1 - cap)) + REACH
+    first, last = max(0, math.floor(candidates * cap - spread)), min(candidates, math.ceil(candidates * cap + spread))
+    inside = np.arange(first, last + 1, dtype=np.int64)
+    logs = -scipy.special.betaln(inside + 1, candidates - inside + 1) + inside * log_cap + (candidates - inside) * log_rest
+    return inside, np.asarray(np.exp(logs - logs.max()))
+
+
 @dataclass(frozen=True)
 class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends a candidate's number; candidates in its vector's cap are likelier.
 
     PrivUnitG (`PrivUnitGMechanism`) has a density over the normal density of e^epsilon / Z in the cap, where <z, v> is at least the
-    threshold, and of 1 / Z outside. Here K = 2**b candidates z come from a public seed, anew for each client. If a share s of them lies in
+    threshold, and of 1 / Z outside. Here K = 2**b candidates z come from a public seed. If a share s of them lies in
     the cap, of probability q, the sent candidate lies there with probability min(s e^epsilon / Z, 1 - (1 - s) / Z), and is uniformly random
     among the candidates there, or outside. As Z is e^epsilon q + 1 - q, every candidate has a probability from 1 / (K Z) to e^epsilon / (K
     Z): **pure epsilon privacy for every seed**, even if an adversary chose it, and for any candidates. Weights in proportion to the
@@ -184,6 +239,15 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     With m the mean of <z, v>, ``z clip_norm / m`` is an unbiased estimate of clip_norm v. Both m and the variance are exact for every
     K; the threshold minimises the variance for this K.
+
+    By default each client has a seed of its own. With `seed_bits`, a client draws one of 2**seed_bits seeds of the round, which derive from
+    `public_seed`. Clients with the same seed have the same candidates: `encode` makes them once for all of these clients in a call, and
+    `aggregate` makes each sent candidate once. Each message has the same epsilon as before, as this holds for any candidates, and whatever
+    the other clients send; messages of several rounds may use the same seeds.
+
+    The estimate has no bias over seeds that are independent of the vectors. Given the seed, the mean of a message differs from the vector.
+    Clients with the same seed share this error, so that it falls with the number of seeds and not with the number of clients
+    (`worst_shared_variance`).
 
     Attributes
     ----------
@@ -193,6 +257,10 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         Binary logarithm of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
         L2 ball of the vectors.
+    seed_bits : int or None
+        Binary logarithm of the number of public seeds that the clients of a round share, 0 to 48; None for a seed of each client's own.
+    public_seed : int
+        Public seed of the round, from which the shared seeds derive, from 0 to 2**63 - 1.
 
     Examples
     --------
@@ -201,11 +269,19 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     >>> ball = NormBall(dimension=128, norm=2.0)
     >>> [round(MinimalRandomCodingMechanism(5.0, bits, ball).variance_bound, 2) for bits in (4, 8, 12)]
     [104.85, 50.33, 41.11]
+
+    A thousand clients share 16 seeds. The larger part of the error is that which clients with equal vectors share.
+
+    >>> mechanism = MinimalRandomCodingMechanism(5.0, 8, ball, seed_bits=4)
+    >>> round(mechanism.error().of_mean(1000), 3), round(mechanism.worst_shared_variance, 3)
+    (0.212, 0.162)
     """
 
     epsilon: float
     message_bits: int
     ball: NormBall
+    seed_bits: int | None = None
+    public_seed: int = 0
     delta = 0.0
 
     def __post_init__(self) -> None:
@@ -213,6 +289,9 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
         check_ball(self.ball, "minimal random coding", 2)
+        if self.seed_bits is not None:
+            object.__setattr__(self, "seed_bits", check_integer("seed_bits", self.seed_bits, low=0, high=MOST_SEED_BITS))
+        object.__setattr__(self, "public_seed", check_integer("public_seed", self.public_seed, low=0, high=LARGEST_SEED))
 
     @cached_property
     def threshold(self) -> float:
@@ -254,6 +333,56 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         The variance is exact, over seeds and indices.
         """
         return np.asarray(self.variance_bound - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    @property
+    def mean_candidate_square(self) -> float:
+        """Mean squared norm of a client's mean candidate, given its seed.
+
+        Given that n candidates lie in the cap, those n have equal probabilities, and so have the others. Their parts across the vector are
+        independent normal numbers; their parts along the vector are independent truncated normal numbers.
+        """
+        inside, weights = counts_in_cap(self.candidates, self.threshold)
+        cap, share = self.cap_probability, inside / self.candidates
+        low = 1 / self._constant(cap)
+        near = np.minimum(share * math.exp(self.epsilon) * low, 1 - (1 - share) * low)
+        along, across = np.zeros(len(inside)), np.zeros(len(inside))
+        for chance, number, mean in (
+            (near, inside, mean_projection(self.threshold, 1.0)),
+            (1 - near, self.candidates - inside, mean_projection(self.threshold, 0.0)),
+        ):
+            # The sum of the squared probabilities of these candidates.
+            squares = chance**2 / np.maximum(number, 1)
+            along += chance * mean
+            across += squares * (self.ball.dimension + self.threshold * mean - mean**2)
+        return float(weights @ (along**2 + across) / weights.sum())
+
+    @property
+    def worst_shared_variance(self) -> float:
+        """Error that clients share if they share seeds, exact over seeds for equal vectors of the sphere, which share most.
+
+        `variance` includes the part that a client has by itself.
+        """
+        if self.seed_bits is None:
+            return 0.0
+        square = self.ball.clip_norm**2 * max(0.0, self.mean_candidate_square / self.projection_mean**2 - 1)
+        return square / (1 << self.seed_bits)
+
+    def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
+        """Return the largest shared variance, which clients with different vectors may stay below."""
+        return self.worst_shared_variance
+
+    def renewed(self, seed: int) -> Self:
+        """Return the mechanism with the shared seeds of another round; seeds of clients' own are new in each message."""
+        return self if self.seed_bits is None else replace(self, public_seed=seed)
+
+    @property
+    def clients_per_call(self) -> int:
+        """Number of clients for which drawing candidates takes little time beside their inner products."""
+        return 1 if self.seed_bits is None else CLIENTS_PER_SEED << self.seed_bits
+
+    def facts(self) -> dict[str, float]:
+        """Return the part of the error that clients share, if they share seeds."""
+        return {} if self.seed_bits is None else {"worst_shared_squared_error": self.worst_shared_variance}
 
     def outside_probability(self, inside: int) -> float:
         """Return a bound on the probability of a candidate outside a cap that holds `inside`.
@@ -440,13 +569,8 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return outside / (inside * math.exp(self.coded_epsilon) + outside)
 
     def _projection_mean(self, threshold: float) -> float:
-        cap, count = float(scipy.special.ndtr(-threshold)), self.candidates
-        log_cap, log_rest = float(scipy.special.log_ndtr(-threshold)), float(scipy.special.log_ndtr(threshold))
-        spread = REACH * math.sqrt(count * cap * (1 - cap)) + REACH
-        inside = np.arange(max(0, math.floor(count * cap - spread)), min(count, math.ceil(count * cap + spread)) + 1)
-        logs = -scipy.special.betaln(inside + 1, count - inside + 1) + inside * log_cap + (count - inside) * log_rest
-        weights = np.exp(logs - logs.max())
-        chosen = inside / (inside + math.exp(-self.coded_epsilon) * (count - inside))
+        inside, weights = counts_in_cap(self.candidates, threshold)
+        chosen = inside / (inside + math.exp(-self.coded_epsilon) * (self.candidates - inside))
         return mean_projection(threshold, float(weights @ chosen / weights.sum()))
 
 

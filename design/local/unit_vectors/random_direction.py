@@ -6,9 +6,12 @@ from numpy.typing import ArrayLike
 from ....arrays import FloatArray
 from ...contracts.norm_ball import NormBall
 from ...noise.random_words import WordsLike, word_source
+from .shared_frames import client_chunks
 
 # Smallest norm, in units of the clip norm. Shorter vectors count as zero, as the squares of their coordinates would underflow.
 SHORTEST = 1e-100
+# Size of a batch of coordinates, whose squares fit into caches.
+BATCH = 2**16
 # Largest error of the length of a unit vector.
 UNIT_LENGTH = 1e-9
 
@@ -25,14 +28,18 @@ def random_directions(ball: NormBall, vectors: ArrayLike, random_words: WordsLik
     [[0.6, 0.8]]
     """
     random_words = word_source(random_words)
-    scaled = ball.clip(vectors) / ball.clip_norm
+    scaled = ball.clip(vectors)
+    scaled /= ball.clip_norm
     clients, dimension = scaled.shape
-    norms = np.linalg.norm(scaled, axis=1)
+    norms = np.empty(clients)
+    for part in client_chunks(clients, dimension, BATCH):
+        norms[part] = np.linalg.norm(scaled[part], axis=1)
     # The zero vector has no direction. Any direction serves, as both signs are equally likely.
     short = norms < SHORTEST
     scaled[short] = np.eye(1, dimension)
     signs = np.where(random_words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)
-    return np.asarray(scaled * (signs / np.where(short, 1.0, norms))[:, None])
+    scaled *= (signs / np.where(short, 1.0, norms))[:, None]
+    return scaled
 
 
 def direction_variance(ball: NormBall, vectors: ArrayLike) -> FloatArray:

@@ -68,6 +68,13 @@ class Offset(VectorMechanism):
 
 
 @dataclass(frozen=True)
+class FastTogether(Offset):
+    """Mechanism that encodes seven clients faster in one call than in several."""
+
+    clients_per_call = 7
+
+
+@dataclass(frozen=True)
 class WholeNumbers(SecureSumMechanism, VectorMechanism):
     """Mechanism without privacy that sends clipped vectors of whole numbers.
 
@@ -131,6 +138,22 @@ def test_every_number_by_hand() -> None:
         worst_squared_error=pytest.approx(7 / 3, rel=1e-14),
         zero_squared_error=pytest.approx(0.2**2 + 0.1**2, rel=1e-14),
     )
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(2**22, [8, 8, 3]), (10, [6, 6, 6, 1])])
+def test_short_chunks_are_joined_for_mechanisms_that_are_faster_so(most: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = list[int]()
+
+    def recorded(mechanism: Offset, vectors: np.ndarray, random_words: WordsLike) -> np.ndarray:
+        lengths.append(len(vectors))
+        return Offset.encode(mechanism, vectors, random_words)
+
+    monkeypatch.setattr(FastTogether, "encode", recorded)
+    monkeypatch.setattr(mean, "JOINED", most)
+    chunks = [np.full((min(2, 19 - start), 2), start / 40) for start in range(0, 19, 2)]
+    ball = NormBall(2, 2.0, 1.0)
+    assert simulate_mean(FastTogether(ball, 0.25), chunks, rng(1)).squared_error == pytest.approx(2 * 0.25**2, rel=1e-12)
+    assert lengths == sizes
 
 
 CHUNKS = [np.array([[30.0, -40.0], [0.0, 5.0]]), np.array([[0.0, -8.0]])]

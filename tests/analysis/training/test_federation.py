@@ -254,7 +254,14 @@ def test_what_is_not_private_says_so_for_both_adjacencies(name: str, adjacency: 
 @pytest.mark.parametrize("sampling", ["with-replacement", "fixed"])
 def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, federation: Federations) -> None:
     first_task = task(
-        "sqkr", {"message_bits": 4}, download="history", sampling=sampling, rounds=30, round_epsilon=4.0, clients=20, clients_per_round=5
+        "rotating-simplex",
+        {"message_bits": 4},
+        download="history",
+        sampling=sampling,
+        rounds=30,
+        round_epsilon=4.0,
+        clients=20,
+        clients_per_round=5,
     )
     run = federation(first_task)
     run.run()
@@ -269,7 +276,7 @@ def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, fed
 
 def test_histories_cost_what_the_simulation_of_participation_expects(task: Tasks, federation: Federations) -> None:
     fields = {"clients": 100, "clients_per_round": 10, "rounds": 60, "sampling": "fixed"}
-    run = federation(task("sqkr", {"message_bits": 4}, download="history", round_epsilon=4.0, **fields))
+    run = federation(task("rotating-simplex", {"message_bits": 4}, download="history", round_epsilon=4.0, **fields))
     run.run()
     frame = simulate_participation(100, 10, 60, 2600, 1, np.random.default_rng(0), with_replacement=False, public_start=True)
     assert sum(run.records["bytes_down"]) == pytest.approx(frame["expected_bytes_down"].sum(), rel=0.1)

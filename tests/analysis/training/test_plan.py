@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.catalogue.registry import build_mechanism, entry_named
-from quietbits.analysis.training.baselines import BASELINES, entries
+from quietbits.analysis.training.baselines import baselines, entries
 from quietbits.analysis.training.plan import accounted_rounds, check_training
 from quietbits.analysis.training.setting import KEYS
 from quietbits.analysis.training.task import TrainingTask
@@ -273,7 +273,7 @@ def test_what_keeps_no_budget_needs_none_and_others_say_so(task: Tasks) -> None:
 def test_options_of_mechanisms_have_other_names_than_settings() -> None:
     names = {option.name for entry in entries().values() for option in entry.options}
     assert names & {*KEYS, "seed", "name", "checkpoint_every", "round", "accuracy", "run", "label"} == set()
-    assert {entry.name for entry in BASELINES} <= set(entries())
+    assert {entry.name for entry in baselines()} <= set(entries())
 
 
 def test_a_plan_tells_with_what_its_mechanism_was_built(task: Tasks) -> None:

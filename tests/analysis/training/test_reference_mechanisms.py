@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from quietbits.analysis.training.baselines import BASELINES, training_entry
+from quietbits.analysis.training.baselines import baselines, training_entry
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
+from quietbits.errors import NotFiniteError
 
 OPTIONS = {
     "dp-rec-training": {"clip_ratio": 1.0, "sizes": "2,1", "population": 1000},
@@ -102,6 +103,18 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
         training_entry("dp-fedavg").mechanism_for(task, {"bits": 20})
 
 
+def test_sums_without_messages_are_the_sums_of_messages() -> None:
+    """The sum of several blocks of rows has the same bits as that of the messages; levels need messages."""
+    task = Task(NormBall(3000, 2.0, 1.5), 40, 4.0, 1e-5, "add-or-remove-one")
+    mechanism = training_entry("dp-fedavg").mechanism_for(task, {})
+    vectors = np.random.default_rng(0).standard_normal((40, 3000)) * np.linspace(0, 0.1, 40)[:, None]
+    total = mechanism.aggregated(vectors, np.random.default_rng(1))
+    assert total.tobytes() == mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(1))).tobytes()
+    assert replace(mechanism, bits=8).aggregated(vectors, np.random.default_rng(1)) is None
+    with pytest.raises(NotFiniteError, match="vectors must hold finite numbers only"):
+        mechanism.aggregated(np.where(vectors == vectors[20, 5], np.nan, vectors), np.random.default_rng(1))
+
+
 def test_a_trusted_servers_noise_is_the_same_in_any_number_of_chunks() -> None:
     mechanism = replace(built("dp-fedavg"), clients=20)
     rng = np.random.default_rng(7)
@@ -112,7 +125,7 @@ def test_a_trusted_servers_noise_is_the_same_in_any_number_of_chunks() -> None:
 
 
 def test_what_is_not_private_says_so_and_the_others_keep_their_budget() -> None:
-    for entry in BASELINES:
+    for entry in baselines():
         epsilon = built(entry.name).privacy().epsilon(1e-5, "replace-one")
         assert (epsilon <= 5.0) == (entry.name not in ("none", "quantised", "dp-rec-training"))
 

@@ -36,7 +36,7 @@ GRID = {
     "mechanism": [
         {"name": "none"},
         {"name": "dp-fedavg", "noise_multiplier": 1.0, "download": "model"},
-        {"name": "sqkr", "round_epsilon": 4.0, "clipping": "flat"},
+        {"name": "rotating-simplex", "round_epsilon": 4.0, "clipping": "flat"},
     ],
 }
 

@@ -73,7 +73,7 @@ def test_chunks_add_up_and_decoding_twice_gives_the_same(name: str) -> None:
 def test_audits_stay_below_the_guarantee_and_refute_half_the_noise(name: str, adjacency: str) -> None:
     domain = {"central-gaussian": NormBall(1, 2.0), "central-laplace": NormBall(1, 1.0)}.get(name, DOMAINS[name])
     mechanism = built(name, domain=domain, clients=2, delta=1e-2, adjacency=adjacency)
-    result = audit(mechanism, 6000, np.random.default_rng(3), delta=1e-2)
+    result = audit(mechanism, 3000, np.random.default_rng(3), delta=1e-2)
     assert not result.refuted
     assert result.measured.epsilon_lower_bound > 0.6
     inner = mechanism.inner if hasattr(mechanism, "inner") else mechanism
@@ -84,7 +84,7 @@ def test_audits_stay_below_the_guarantee_and_refute_half_the_noise(name: str, ad
     }[type(inner)]()
     quiet = replace(inner, **half)
     quiet = replace(mechanism, inner=quiet) if hasattr(mechanism, "inner") else quiet
-    assert audit(quiet, 6000, np.random.default_rng(3), delta=1e-2).measured.refutes(2.0)
+    assert audit(quiet, 3000, np.random.default_rng(3), delta=1e-2).measured.refutes(2.0)
 
 
 def test_the_gaussian_is_as_good_as_on_real_numbers() -> None:

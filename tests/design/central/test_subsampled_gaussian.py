@@ -75,11 +75,11 @@ def test_no_enumerated_case_exceeds_the_guarantee(share: float, angle: float) ->
 def test_audits_stay_below_the_guarantee_and_refute_less_noise() -> None:
     task = Task(NormBall(2, 2.0), 2, 2.0, 1e-2, "add-or-remove-one")
     mechanism = build_mechanism("subsampled-gaussian", task, {"coordinate_share": 0.9})
-    result = audit(mechanism, 6000, np.random.default_rng(3), delta=1e-2)
+    result = audit(mechanism, 3000, np.random.default_rng(3), delta=1e-2)
     assert not result.refuted
     assert result.measured.epsilon_lower_bound > 0.6
     quiet = replace(mechanism, noise_multiplier=mechanism.noise_multiplier / 3)
-    assert audit(quiet, 6000, np.random.default_rng(3), delta=1e-2).measured.refutes(2.0)
+    assert audit(quiet, 3000, np.random.default_rng(3), delta=1e-2).measured.refutes(2.0)
 
 
 def test_other_adjacencies_and_too_many_fine_steps_are_refused() -> None:

@@ -252,6 +252,10 @@ def test_histograms_of_many_letters_are_counted_in_pieces(monkeypatch: pytest.Mo
     monkeypatch.setattr("quietbits.design.local.vector_table.COUNTED", 16)
     assert (mechanism.aggregate(messages) == whole).all()
     assert whole.sum() == 500
+    monkeypatch.setattr("quietbits.design.local.vector_table.LEAST_COMPARED", 5)
+    compared = VectorTableMechanism(TABLES["generalised"](), NormBall(5, 1.0)).aggregate(np.tile(messages, (6, 1)))
+    assert compared.flags.c_contiguous
+    assert (compared == 6 * whole).all()
 
 
 @pytest.mark.parametrize("norm", NORMS)

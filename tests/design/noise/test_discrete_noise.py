@@ -90,9 +90,26 @@ def test_fair_trials_are_counted_bit_by_bit() -> None:
     assert sample_binomial(3, 0.5, 3, words(5)).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda kind: sample_discrete_gaussian(500.0, DRAWS, words(6), kind),
+        lambda kind: sample_skellam(300.0, DRAWS, words(6), kind),
+        lambda kind: sample_binomial(1000, 0.5, DRAWS, words(6), kind),
+        lambda kind: sample_binomial(100, 0.5, DRAWS, words(6), kind),
+        lambda kind: sample_binomial(300, 1.0, DRAWS, words(6), kind),
+    ],
+)
+def test_short_words_hold_the_same_noise_modulo_their_range(sample: Callable[[type], np.ndarray]) -> None:
+    np.testing.assert_array_equal(sample(np.uint8), sample(np.int64) % 256)
+
+
 def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skellam_noise, "LARGEST_PART", 7)
     monkeypatch.setattr(binomial_noise, "LARGEST_PART", 7)
+    # The caches keep no samplers of larger parts.
+    monkeypatch.setattr(skellam_noise, "_sampler", skellam_noise._sampler.__wrapped__)
+    monkeypatch.setattr(binomial_noise, "_parts", binomial_noise._parts.__wrapped__)
     check_distribution(sample_poisson(30, DRAWS, words()), 0, scipy.stats.poisson.pmf(np.arange(100), 30))
     check_distribution(sample_skellam(30, DRAWS, words()), -60, scipy.stats.skellam.pmf(np.arange(-60, 61), 15, 15))
     # 150 trials of probability 1/3 have the variance 100/3, like five parts of 30 trials; with 151 trials, one part has 31 trials.

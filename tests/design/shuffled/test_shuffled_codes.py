@@ -184,7 +184,7 @@ def test_an_audit_does_not_refute_the_guarantee_and_measures_much_of_it(
     kind: type[ShuffledCodeMechanism], others: str, share: float
 ) -> None:
     mechanism = code(kind, dimension=3, clients=6, letter_bits=2, closest=1, seed_bits=3, local_epsilon=2.5, delta=1e-2)
-    result = audit(mechanism, 40_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
+    result = audit(mechanism, 15_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
     assert share * result.claim.epsilon < result.measured.epsilon_lower_bound <= result.claim.epsilon
     assert not result.refuted
 
@@ -196,7 +196,7 @@ def test_half_of_the_local_guarantee_is_refuted() -> None:
             return shuffled_code_privacy(self.local_epsilon / 2, self.letters, self.closest, self.clients).guarantee(1e-2, "replace-one")
 
     mechanism = code(Boastful, dimension=3, clients=3, letter_bits=2, closest=1, seed_bits=3, local_epsilon=3.0)
-    assert audit(mechanism, 40_000, np.random.default_rng(0), confidence=1 - 1e-6).refuted
+    assert audit(mechanism, 15_000, np.random.default_rng(0), confidence=1 - 1e-6).refuted
 
 
 def test_faults() -> None:

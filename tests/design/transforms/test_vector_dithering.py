@@ -50,6 +50,17 @@ def test_systematic_rounding_goes_up_as_often_as_it_should() -> None:
     assert (np.abs(ups - expected) < 5 * np.sqrt(expected * (1 - expected) / draws)).all()
 
 
+def test_sorting_large_coordinates_alone_rounds_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    positions = np.where(rng.random((300, 40)) < 0.2, rng.integers(-3, 4, (300, 40)), 1.5 * rng.standard_normal((300, 40)))
+    uniforms = rng.random(300)
+    rounded = []
+    for share in (0.0, 1.0):
+        monkeypatch.setattr("quietbits.design.transforms.vector_dithering.MOST_LARGE", share)
+        rounded.append(systematic_rounding(positions, uniforms))
+    np.testing.assert_array_equal(*rounded)
+
+
 def test_independent_rounding_is_unbiased_and_uncorrelated() -> None:
     rng = np.random.default_rng(2)
     positions = np.array([-2.75, -0.5, 0.0, 0.25, 1.5, 3.0])

@@ -19,7 +19,7 @@ from quietbits.errors import InfeasibleError
 from quietbits.figures.beyond.secure_sum_bits import PUBLISHED, SERIES, SumPoint, SumProblem, select_sums, sum_points
 
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
-SMALL: dict[str, Any] = {"dimension": 32, "clients": (150, 400), "bits": (8, 9, 10, 11, 14), "simulated_bits": (14,), "repetitions": 8}
+SMALL: dict[str, Any] = {"dimension": 32, "clients": (150, 400), "bits": (8, 10, 14), "simulated_bits": (14,), "repetitions": 8}
 
 
 @pytest.fixture(scope="module")

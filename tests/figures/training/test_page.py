@@ -41,6 +41,10 @@ def with_accuracies(results: pd.DataFrame, accuracies: list[float]) -> pd.DataFr
     return changed
 
 
+def page_of(results: pd.DataFrame) -> str:
+    return training_page_html(results, compared_trainings(results))
+
+
 def test_none_is_a_reference_whatever_its_accuracy(results: pd.DataFrame) -> None:
     changed = with_accuracies(results, [0.99, 0.5, 0.75, 0.25])
     summary = compared_trainings(changed)
@@ -50,7 +54,7 @@ def test_none_is_a_reference_whatever_its_accuracy(results: pd.DataFrame) -> Non
         f"Best accuracy after the last round, for each guarantee: dp-fedavg 0.75 (ε = 8, central) and "
         f"sign-gaussian (noise_multiplier 0.5) 0.25 (ε = {epsilon:.3g}, local); without a finite ε, as a reference: none 0.99."
     )
-    page = training_page_html(changed)
+    page = page_of(changed)
     best = re.findall(r'<tr class="best"><th[^>]*>(.*?)</th>\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>', page, flags=re.DOTALL)
     assert best == [("dp-fedavg", "1", "0.75")]
     (references,) = re.findall(r'<tbody class="references">(.*?)</tbody>', page, flags=re.DOTALL)
@@ -61,10 +65,10 @@ def test_none_is_a_reference_whatever_its_accuracy(results: pd.DataFrame) -> Non
 
 
 def test_unequal_budgets_are_flagged(results: pd.DataFrame) -> None:
-    page = training_page_html(results)
+    page = page_of(results)
     assert "Rows differ in epsilon and trust model: compare only those of the same epsilon and trust model." in page
     assert "Without a finite epsilon, and so only references: none." in page
-    equal = training_page_html(results[results["mechanism"] == "dp-fedavg"])
+    equal = page_of(results[results["mechanism"] == "dp-fedavg"])
     assert "Rows differ" not in equal
     assert "Guarantees: replace-one adjacency, central trust model, epsilon 8, delta 10⁻⁵." in equal
     # A run that spends less than its budget is flagged.
@@ -73,7 +77,7 @@ def test_unequal_budgets_are_flagged(results: pd.DataFrame) -> None:
 
 
 def test_a_grid_without_privacy_has_references_only(results: pd.DataFrame) -> None:
-    page = training_page_html(results[results["mechanism"] == "none"])
+    page = page_of(results[results["mechanism"] == "none"])
     assert "Accuracy after the last round; without a finite ε, as references only: none" in page
     assert "No row has a finite epsilon." in page
     assert 'class="best"' not in page
@@ -82,7 +86,7 @@ def test_a_grid_without_privacy_has_references_only(results: pd.DataFrame) -> No
 def test_settings_of_different_adjacency_are_different_lines_and_sentences(results: pd.DataFrame) -> None:
     other = results[results["mechanism"] == "dp-fedavg"].assign(adjacency="add-or-remove-one")
     both = pd.concat([results, other.assign(run="other " + other["run"])], ignore_index=True)
-    page = training_page_html(both)
+    page = page_of(both)
     drawn = set(re.findall(r"<!-- (.*?) -->", page))
     assert {f"dp-fedavg, server rate 1, adjacency {name}" for name in ("replace-one", "add-or-remove-one")} <= drawn
     assert "(ε = 8, add-or-remove-one, central)" in page
@@ -94,7 +98,7 @@ def test_many_settings_are_not_all_drawn(results: pd.DataFrame) -> None:
     others = [run.assign(run=f"run {rate}", server_rate=float(rate), accuracy=1 / rate) for rate in range(2, MOST_SERIES + 5)]
     none = results[results["mechanism"] == "none"]
     worse = none.assign(run="worse", server_rate=9.0, accuracy=0.01)
-    page = training_page_html(pd.concat([none, worse, *others], ignore_index=True))
+    page = page_of(pd.concat([none, worse, *others], ignore_index=True))
     # The page draws the best reference and the best other settings.
     assert "Not drawn: 5 settings of lower accuracy." in page
     drawn = set(re.findall(r"<!-- (.*?) -->", page))

@@ -20,6 +20,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.loss_masses import DirectedLosses
 from quietbits.solvers.accounting.sampled_noise import (
     SAMPLED_ORDERS,
     WHOLE_ORDERS,
@@ -45,9 +46,14 @@ def test_losses_are_those_of_dp_accounting_to_the_last_bit(multiplier: float, pr
     interval = gaussian_loss_interval(multiplier, probability)
     theirs = from_gaussian_mechanism(multiplier, sampling_prob=probability, value_discretization_interval=interval)
     ours = sampled_gaussian_loss(multiplier, PoissonSampling(probability), "add-or-remove-one")
-    for own, other in ((ours._pmf_remove, theirs._pmf_remove), (ours._pmf_add, theirs._pmf_add)):
-        assert (own._discretization, own._lower_loss, own._infinity_mass) == (interval, other._lower_loss, other._infinity_mass)
-        np.testing.assert_array_equal(own._probs, other._probs)
+    assert isinstance(ours, DirectedLosses)
+    for times in (1, 3):
+        composed, other = (ours, theirs) if times == 1 else (ours.self_compose(times), theirs.self_compose(times))
+        for own, mass in ((composed.removed, other._pmf_remove), (composed.added, other._pmf_add)):
+            assert (own.interval, own.first, own.certain) == (interval, mass._lower_loss, mass._infinity_mass)
+            np.testing.assert_array_equal(own.masses, mass._probs)
+        for delta in (1e-9, 1e-5, 0.1):
+            assert composed.get_epsilon_for_delta(delta) == other.get_epsilon_for_delta(delta)
 
 
 @pytest.mark.parametrize("multiplier", [0.001, 0.03, 1e5])

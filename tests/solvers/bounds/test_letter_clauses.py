@@ -94,7 +94,7 @@ def test_no_better_table_misses_a_clause(kind: str, epsilon: float) -> None:
     clauses = clauses_of(vectors.with_mirrors() if variance.symmetric else vectors, variance, target)
     program = table_program(variance, letters)
     better, others_missed = 0, 0
-    for _ in range(400):
+    for _ in range(300):
         moved = bound.alphabet + variance.unit * rng.normal(size=letters) * rng.choice([0.0003, 0.003, 0.03, 0.2])
         alphabet = widened(moved, count, variance.constraint)
         value = program.solve(alphabet).value
@@ -104,7 +104,7 @@ def test_no_better_table_misses_a_clause(kind: str, epsilon: float) -> None:
             better += 1
             assert not missed
         others_missed += missed
-    assert better >= 20
+    assert better >= 10
     # The check is meaningful, as clauses exclude worse tables.
     assert others_missed >= 5
 

@@ -39,7 +39,7 @@ def brute_force(variance: TableVariance, letters: int) -> tuple[float, float]:
         return least_variance(variance, np.sort(alphabet))
 
     reach = variance.unit - 1
-    outer = reach * np.array([1 + 1e-7, 1.03, 1.1, 1.2, 1.4, 1.8])
+    outer = reach * np.array([1 + 1e-7, 1.05, 1.2, 1.6])
     inner = np.linspace(-reach, 1 + reach, 9)
     alphabets = [np.array([-low, *middle, 1 + high]) for low in outer for high in outer for middle in combinations(inner, letters - 2)]
     values = [value(alphabet) for alphabet in alphabets]

@@ -5,6 +5,7 @@ Points under test: the theorem agrees with whole fractions and exceeds the exact
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import mpmath
@@ -46,11 +47,19 @@ def test_either_correction_is_the_smaller_somewhere() -> None:
         assert theorem(variance, 1, 1, 2) - 1 / variance == expected
 
 
+@cache
+def masses_of(variance: float) -> list[mpmath.mpf]:
+    with mpmath.workdps(40):
+        mu = mpmath.mpf(variance)
+        return [mpmath.exp(-mu) * mpmath.besseli(value, mu) for value in range(700)]
+
+
+@cache
 def shift_divergence(variance: float, shift: int, order: float) -> float:
     """Return the Rényi divergence of a shift by mpmath's Bessel functions, value by value."""
+    masses = masses_of(variance)
     with mpmath.workdps(40):
-        mu, a = mpmath.mpf(variance), mpmath.mpf(order)
-        masses = [mpmath.exp(-mu) * mpmath.besseli(value, mu) for value in range(700)]
+        a = mpmath.mpf(order)
         own, other = (lambda x: masses[abs(x)]), (lambda x: masses[abs(x - shift)])
         total = mpmath.fsum(own(x) ** a * other(x) ** (1 - a) for x in range(-600, 601))
         return float(mpmath.log(total) / (a - 1))

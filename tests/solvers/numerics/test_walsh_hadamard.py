@@ -40,6 +40,11 @@ def test_pieces_and_columns_of_any_size_make_the_same_transform(
     # The number of vectors does not fill the last piece.
     whole = np.random.default_rng(5).integers(-1000, 1000, (7, dimension))
     np.testing.assert_array_equal(walsh_hadamard(whole), whole @ scipy.linalg.hadamard(dimension))
+    vectors = np.random.default_rng(6).normal(size=(7, dimension))
+    room = np.empty_like(vectors)
+    transformed = walsh_hadamard(vectors)
+    assert walsh_hadamard(vectors, room, overwrite=True) is room
+    np.testing.assert_array_equal(room, transformed)
 
 
 @pytest.mark.parametrize(("dimension", "precision"), [(64, np.float64), (128, np.float32), (256, np.float32), (2**11, np.float64)])

@@ -126,8 +126,8 @@ def test_a_vector_without_coefficients_within_the_level_is_scaled_down() -> None
     program, frame = mechanism.client_program(), mechanism.frame
     column = frame.synthesis(np.eye(1, frame.size))
     vector = column / np.linalg.norm(column)
-    public = public_words(bytes(32), 0, np.arange(6, dtype=np.uint64), program.public_words)
-    fields = client_fields(program, [vector[0].tolist()] * 6, SourceOfWords(seeded_words(np.random.default_rng(2))), public)
+    public = public_words(bytes(32), 0, np.arange(2, dtype=np.uint64), program.public_words)
+    fields = client_fields(program, [vector[0].tolist()] * 2, SourceOfWords(seeded_words(np.random.default_rng(2))), public)
     assert mechanism.scaled_down_count(vector) == 1
     assert program.valid(fields).all()
 

@@ -2,11 +2,14 @@
 
 Points under test: its index by enumeration, privacy for every seed, moments by another sum, and errors.
 
+Points under test of shared seeds: the shared error of equal and of different vectors, seeds, and candidates.
+
 Points under test of plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
 """
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -27,7 +30,7 @@ from quietbits.design.local.unit_vectors.candidate_coding import (
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism
 from quietbits.design.relative_entropy.coding import decode_relative_entropy
-from quietbits.design.relative_entropy.shared_randomness import SharedNormals
+from quietbits.design.relative_entropy.shared_randomness import SharedNormals, seeds_of_round
 from quietbits.errors import InfeasibleError
 
 # Squared errors of one unit vector in 200 dimensions, with 8 bits and without bias.
@@ -234,6 +237,70 @@ def test_candidates_are_the_same_for_few_clients_and_for_many(monkeypatch: pytes
     monkeypatch.setattr(candidate_coding, "BATCH", 1)
     np.testing.assert_array_equal(mechanism.encode(vectors, np.random.default_rng(0)), messages)
     np.testing.assert_array_equal([mechanism.index_probabilities(vector, 5) for vector in vectors], stated)
+
+
+@pytest.mark.parametrize(("epsilon", "bits", "dimension"), [(6.0, 3, 1), (4.0, 4, 5), (4.0, 7, 12)])
+def test_the_mean_candidate_of_a_seed_is_as_long_as_is_stated(epsilon: float, bits: int, dimension: int) -> None:
+    mechanism, vector = mechanism_of(epsilon, bits, dimension), np.eye(1, dimension)[0]
+    means = [mechanism.index_probabilities(vector, seed) @ SharedNormals(seed, dimension).vectors(0, 2**bits) for seed in range(2000)]
+    squares = np.square(means).sum(axis=1)
+    assert abs(squares.mean() - mechanism.mean_candidate_square) < 5 * squares.std() / math.sqrt(len(squares))
+
+
+def errors_of_rounds(mechanism: MinimalRandomCodingMechanism, vectors: np.ndarray, rounds: int) -> np.ndarray:
+    rng, clients = np.random.default_rng(1), len(vectors)
+    copies = [mechanism.renewed(seed) for seed in range(rounds)]
+    estimates = [copy.decode(copy.aggregate(copy.encode(vectors, rng)), clients) for copy in copies]
+    return np.array(estimates) - vectors.mean(axis=0)
+
+
+@pytest.mark.parametrize("seed_bits", [0, 2])
+def test_clients_with_equal_vectors_share_the_stated_error_and_others_share_less(seed_bits: int) -> None:
+    mechanism, clients = replace(mechanism_of(4.0, 5, 8, clip_norm=2.0), seed_bits=seed_bits), 40
+    equal, different = np.tile(2 * unit_vectors(8, 1), (clients, 1)), 2 * unit_vectors(8, clients)
+    own = replace(mechanism, seed_bits=None).error(equal).of_mean(clients)
+    assert mechanism.error(equal).of_mean(clients) == own + mechanism.shared_variance(equal[0]) > 1.5 * own
+    errors = errors_of_rounds(mechanism, equal, 250)
+    squares = np.square(errors).sum(axis=1)
+    # The variance includes a client's part of the shared error.
+    expected = own + mechanism.worst_shared_variance * (1 - 1 / clients)
+    assert abs(squares.mean() - expected) < 5 * squares.std() / math.sqrt(len(squares))
+    assert np.linalg.norm(errors.mean(axis=0)) < 5 * math.sqrt(squares.mean() / len(squares))
+    squares = np.square(errors_of_rounds(mechanism, different, 100)).sum(axis=1)
+    assert own < squares.mean() < expected - 5 * squares.std() / math.sqrt(len(squares))
+
+
+def test_shared_seeds_are_those_of_the_round_and_own_seeds_are_not_renewed() -> None:
+    own = mechanism_of(2.0, 3, 4)
+    assert own.renewed(5) is own
+    assert (own.worst_shared_variance, own.facts()) == (0.0, {})
+    shared = replace(own, seed_bits=2).renewed(5)
+    assert shared.facts() == {"worst_shared_squared_error": shared.worst_shared_variance}
+    assert shared.guarantee == own.guarantee
+    messages = shared.encode(unit_vectors(4, 200), np.random.default_rng(0))
+    assert set(messages[:, 0].tolist()) == set(seeds_of_round(5, range(4)).tolist())
+    assert replace(shared, seed_bits=4).worst_shared_variance == pytest.approx(shared.worst_shared_variance / 4, rel=1e-14)
+    with pytest.raises(ValueError, match="seed_bits must be a whole number from 0 to 48, got 49"):
+        replace(own, seed_bits=49)
+    with pytest.raises(ValueError, match="public_seed must be a whole number from 0"):
+        replace(own, public_seed=-1)
+
+
+@pytest.mark.parametrize(("dimension", "piece"), [(21, 4096), (21, 8), (40, 16)])
+def test_candidates_of_shared_seeds_are_those_of_own_seeds(dimension: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Pieces and batches are short: vectors take several of them, the last of which are shorter.
+    mechanism, vectors = replace(mechanism_of(3.0, 4, dimension), seed_bits=1), unit_vectors(dimension, 30)
+    messages = mechanism.encode(vectors, np.random.default_rng(0))
+    monkeypatch.setattr(candidate_coding, "PIECE", piece)
+    monkeypatch.setattr(candidate_coding, "BATCH", 100)
+    in_caps = mechanism._in_caps_of_seed(vectors, np.arange(30), 5)
+    candidates = SharedNormals(5, dimension).vectors(0, 16).astype(float)
+    np.testing.assert_array_equal(in_caps, vectors @ candidates.T >= mechanism.threshold)
+    monkeypatch.setattr(candidate_coding, "MOST_PRODUCTS", 100)
+    assert (mechanism.encode(vectors, np.random.default_rng(0)) == messages).all()
+    assert len(np.unique(messages, axis=0)) < len(messages)
+    sent = [SharedNormals(seed, dimension).vector(index) for seed, index in messages.tolist()]
+    np.testing.assert_allclose(mechanism.aggregate(messages), np.sum(sent, axis=0, dtype=float), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", REFERENCES)

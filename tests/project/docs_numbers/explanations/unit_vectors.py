@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 import quietbits
-from quietbits.design.local.unit_vectors.candidate_coding import minimal_random_coding_mechanism
+from quietbits.design.local.unit_vectors.candidate_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.solvers.limits.mean_privacy import unbiased_local_bound
 
@@ -38,6 +39,17 @@ def unit_vector_rows() -> Iterator[list[object]]:
         yield [title, bits, *(f"{error:.{places}f}" for error, places in zip(errors, digits, strict=True))]
     first, second, third = (unit_vector_error("poisson-private-representation", epsilon, "alpha", 2.0) for epsilon in EPSILONS)
     yield ["Poisson representation, alpha = 2", "4 to 5", f"{first:,.0f}".replace(",", " "), f"{second:.0f}", f"{third:.1f}"]
+
+
+def shared_rows() -> Iterator[list[str]]:
+    """Return errors with a seed for every 16 clients, and with 16 candidates, relative to 256 candidates of a client's own."""
+    ball, group = quietbits.NormBall(200, 2.0), 16
+    own = [MinimalRandomCodingMechanism(epsilon, 8, ball) for epsilon in EPSILONS]
+    equal = [1 + group * replace(mechanism, seed_bits=0).worst_shared_variance / mechanism.variance_bound for mechanism in own]
+    few = [MinimalRandomCodingMechanism(mechanism.epsilon, 4, ball).variance_bound / mechanism.variance_bound for mechanism in own]
+    yield ["a seed for 16 clients, orthogonal vectors, about", *[f"{1 + group / 256:.2f}"] * len(own)]
+    yield ["a seed for 16 clients, equal vectors", *(f"{ratio:.2f}" for ratio in equal)]
+    yield ["16 candidates of each client's own", *(f"{ratio:.2f}" for ratio in few)]
 
 
 def coded(epsilon: float, candidates: int = 256) -> float:

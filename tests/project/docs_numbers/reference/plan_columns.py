@@ -31,7 +31,6 @@ def bias_constant() -> float:
 def padded_bits() -> tuple[int, int]:
     """Return the bits per padded coordinate at 100 coordinates and 16 bits, and their number."""
     task = quietbits.Task(quietbits.NormBall(100, 2.0), clients=500, epsilon=1.0, delta=1e-5, adjacency="replace-one", bits=16)
-    plan = quietbits.plan_task(task, trust="secure-sum", timed=False)
-    (mechanism,) = (item.mechanism for item in plan.feasible if item.name == "distributed-discrete-gaussian")
+    mechanism = quietbits.REGISTRY["distributed-discrete-gaussian"].design_for(task).mechanism
     assert isinstance(mechanism, DistributedDiscreteGaussianMechanism)
     return mechanism.bits, mechanism.padded_dimension

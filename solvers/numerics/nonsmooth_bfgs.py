@@ -12,11 +12,10 @@ import numpy as np
 from ...arrays import FloatArray
 from ...progress import AtMost, Evaluations
 
-# Number of evaluations over which the pace of a descent is measured, and largest number of evaluations that it may still take to reach its
-# goal.
-PACE, MOST_TO_GO = 5, 50
-# Longest first step, and largest share of the value that the first step is predicted to gain.
-FIRST_STEP, FIRST_DECREASE = 0.1, 0.1
+# Largest number of evaluations that a descent may still take to reach its goal, as a multiple of those over which its pace is measured.
+MOST_TO_GO = 10
+# Longest first step.
+FIRST_STEP = 0.1
 # Least and largest share of the way between two points of a line search for the next one; factor by which it goes beyond a kink. A descent
 # that stops at kinks themselves sees one side of each, and may end above the minimum where they cross.
 LEAST_SHARE, LARGEST_SHARE, BEYOND = 0.1, 0.5, 1.1
@@ -52,7 +51,9 @@ def minimise_nonsmooth(
     tolerance: float = 1e-9,
     max_evaluations: int = 1000,
     goal: float = math.inf,
-    first_decrease: float = FIRST_DECREASE,
+    pace: int = 10,
+    first_decrease: float = math.inf,
+    tangents: bool = False,
 ) -> Minimum:
     """Descend by BFGS with a line search for the weak Wolfe conditions.
 
@@ -70,11 +71,17 @@ def minimise_nonsmooth(
     max_evaluations : int
         Largest number of evaluations.
     goal : float
-        Value to reach: the descent ends if the pace of its last five evaluations would need fifty more to reach it.
+        Value to reach: the descent ends if its pace would need ten times `pace` more evaluations to reach it.
+    pace : int
+        Number of last evaluations over which the pace is measured.
     first_decrease : float
         Largest share of the value that the first step is predicted to gain, in addition to a largest length.
+    tangents : bool
+        Whether line searches go to where tangents meet, and end where no decrease above the tolerance is left. Otherwise they bisect, which
+        takes more evaluations and ends closer to a minimum.
     """
     counted = Evaluations(objective, AtMost(max_evaluations + MOST_TRIALS), "a minimum")
+    next_length = _beyond_kink if tangents else _half_way
     point = start
     value, gradient = counted(point)
     evaluations = 1
@@ -84,7 +91,7 @@ def minimise_nonsmooth(
     values = [value]
     while evaluations < max_evaluations and small_steps < 2:
         values += [value] * (evaluations - len(values))
-        if evaluations > PACE and values[-PACE - 1] - value < (value - goal) * PACE / MOST_TO_GO:
+        if evaluations > pace and values[-pace - 1] - value < (value - goal) / MOST_TO_GO:
             break
         direction = -inverse @ gradient
         slope = float(direction @ gradient)
@@ -105,11 +112,11 @@ def minimise_nonsmooth(
                 if tried.slope >= 0.5 * slope:
                     break
                 low = tried
-            if accepted is None and -slope * high.length <= tolerance * abs(value):
+            if tangents and accepted is None and -slope * high.length <= tolerance * abs(value):
                 break
             if high.length - low.length < 1e-12 * high.length:
                 break
-            length = _between(low, high) if high.length < math.inf else 2 * low.length
+            length = 2 * low.length if high.length == math.inf else next_length(low, high)
         if accepted is None:
             break
         small_steps = small_steps + 1 if value - accepted[1] <= tolerance * abs(value) else 0
@@ -131,7 +138,11 @@ class _Trial:
     slope: float
 
 
-def _between(low: _Trial, high: _Trial) -> float:
+def _half_way(low: _Trial, high: _Trial) -> float:
+    return (low.length + high.length) / 2
+
+
+def _beyond_kink(low: _Trial, high: _Trial) -> float:
     """Return the next length of a line search between two others.
 
     The tangents at the two points meet at the kink, if there is one between them. The length is a little beyond, between the least and the

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.staircase import StaircaseBound
-from ..numerics.nonsmooth_bfgs import FIRST_DECREASE, minimise_nonsmooth
+from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
 from .multistart import SearchedTable, randomised_response_alphabet, starting_alphabets, widened
 from .table_program import TableProgram
 
@@ -40,23 +40,25 @@ PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
 # Relative decreases at which descents of the wide search and of the polish stop, and their largest numbers of linear programs.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
-# Relative excess over the best previous end's value that descents of a wide search may have, from perturbed ends and from random letters.
-# Random letters descend after all other first letters: in 16 of 18 wide searches at 3/3 to 5/4 bits, the others had the best first end.
-WORTHWHILE, RANDOM_WORTHWHILE = 3e-3, 0.03
-# Largest share of the value that the first step of a descent from a perturbed end, or from an end with moved letters, is predicted to gain.
-# Both begin at kinks, where a longer step ends in letters whose linear programs take hundreds of simplex steps.
-PERTURBED_DECREASE, MOVED_DECREASE = 0.01, 0.001
+# Relative excess over the best previous end's value that descents of a wide search may have.
+WORTHWHILE = 1e-3
 # The finest grid continues from ends whose value is at most a relative RIVAL above the best value, and whose letters differ from the best
 # end's letters by more than the share SAME_LETTERS of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
 # At local epsilons and numbers of letters from these on, the optima differ by where the letters' widest and narrowest gaps lie, so the wide
-# search also moves letters of its best ends, a number of them, in a largest number of rounds. A moved end starts at a kink and descends
-# slowly at first: its descent may have this relative excess over the best previous end's value. A letter between gaps that differ by more
-# than the share UNEQUAL of their sum is moved half way between its neighbours. Seeds still differ by 0.5 % at 5/4 bits and epsilon 9.
+# search also moves letters of its best ends: so many ends, in so many rounds at most. A moved end starts at a kink and descends slowly at
+# first: its descent may have this relative excess over the best previous end's value. A letter between gaps that differ by more than the
+# share UNEQUAL of their sum is moved half way between its neighbours. Seeds still differ by 0.5 % at 5/4 bits and epsilon 9.
 MOVED_EPSILON, MOVED_LETTERS, MOVED_WORTHWHILE = 5.0, 16, 2e-2
 MOVED_ENDS, MOVED_ROUNDS, UNEQUAL = 2, 8, 0.1
+# These descents are quick. Their line searches go to where tangents meet. Random letters descend last, and may have the relative excess
+# RANDOM_WORTHWHILE: the best first end never came from them. First steps are predicted to gain at most these shares of the value, from
+# first letters, perturbed ends and moved ends: longer steps end in letters whose linear programs take hundreds of simplex steps. With quick
+# descents, other problems ended up to 5 % higher: they have no moves.
+QUICK_PACE, RANDOM_WORTHWHILE = 5, 0.1
+FIRST_DECREASE, PERTURBED_DECREASE, MOVED_DECREASE = 0.1, 0.01, 0.001
 # A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
 MET = 1e-6
 # Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
@@ -298,7 +300,7 @@ def _wide_search(
     """
     on_round(0, "descending from first letters")
     ends = _descend_all(parallel, problem, [_Begin(alphabet) for alphabet in first])
-    goal = min(end.value for end in ends) * (1 + RANDOM_WORTHWHILE)
+    goal = min(end.value for end in ends) * (1 + RANDOM_WORTHWHILE) if _moves_gaps(problem) else math.inf
     ends += _descend_all(parallel, problem, [_Begin(alphabet) for alphabet in random], goal)
     made = len(ends)
     count = PERTURBED if problem.inputs_count < 4 * problem.letters else PERTURBED_OF_CLOSE
@@ -371,14 +373,16 @@ def _descend_all(
     with suppress(ConvergenceError, InfeasibleError):
         program.solve(_randomised_response(problem))
 
+    quick = _moves_gaps(problem)
+
     def at(begin: _Begin) -> TableProgram:
-        own = program.on_its_own()
-        own.start_from(begin.program)
+        own = program.on_its_own(keeps_best=quick)
+        if quick:
+            own.start_from(begin.program)
         return own
 
-    return list(
-        parallel(delayed(_descend)(problem, at(begin), begin.alphabet, goal=goal, first_decrease=first_decrease) for begin in begins)
-    )
+    how: dict[str, Any] = {"pace": QUICK_PACE, "first_decrease": first_decrease, "tangents": True} if quick else {}
+    return list(parallel(delayed(_descend)(problem, at(begin), begin.alphabet, goal=goal, **how) for begin in begins))
 
 
 def _polish_all(parallel: "Parallel", problem: LetterProblem, ends: list[_End], evaluations: int) -> list[_End]:
@@ -405,9 +409,9 @@ def _descend(
     tolerance: float = WIDE_TOLERANCE,
     evaluations: int = EVALUATIONS,
     goal: float = math.inf,
-    first_decrease: float = FIRST_DECREASE,
+    **how: Any,
 ) -> _End:
-    """Descend from letters, after widening or mirroring them if necessary."""
+    """Descend from letters, after widening or mirroring them if necessary; `how` as in `minimise_nonsmooth`."""
     alphabet = widened(begin, problem.inputs_count, problem.constraint, SEARCH_SLACK)
     if problem.symmetric:
         alphabet = (alphabet + 1 - alphabet[::-1]) / 2
@@ -433,9 +437,7 @@ def _descend(
 
     start = (alphabet - middle) / reach
     first = -start[:half] if problem.symmetric else start
-    minimum = minimise_nonsmooth(
-        objective, first, tolerance=tolerance, max_evaluations=evaluations, goal=goal, first_decrease=first_decrease
-    )
+    minimum = minimise_nonsmooth(objective, first, tolerance=tolerance, max_evaluations=evaluations, goal=goal, **how)
     if minimum.value == np.inf:
         return _End(np.inf, alphabet, failure="no table with the starting letters")
     return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK), program)
@@ -528,7 +530,7 @@ def _with_centred_letters(alphabet: FloatArray) -> list[FloatArray]:
 def _with_mirrored_halves(alphabet: FloatArray) -> list[FloatArray]:
     """Return the lower half of an even number of letters with its mirror image, and the upper half with its own."""
     lower, upper = np.split(alphabet, 2)
-    return [np.concatenate([half, 1 - half[::-1]]) for half in (lower, upper)]
+    return [np.sort(np.concatenate([half, 1 - half])) for half in (lower, upper)]
 
 
 def _merged_starts(letters: int, bound: StaircaseBound) -> list[FloatArray]:

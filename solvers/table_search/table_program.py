@@ -50,8 +50,8 @@ class _Start:
 class TableProgram:
     """The linear program for a grid, constraint and objective, for many alphabets.
 
-    Each solve starts from the basis of an earlier solve, so that a small move of the letters costs few simplex steps. The earlier solve is
-    the previous one, or that of the least value if its letters are nearer: a line search that stepped too far returns to where it began.
+    Each solve starts from the basis of the previous solve, or from the best basis (`on_its_own`), so that a small move of the letters costs
+    few simplex steps. With the best basis kept, a line search that stepped too far returns to the basis where it began.
 
     Notes
     -----
@@ -73,13 +73,16 @@ class TableProgram:
         # Under weak privacy, the rows of the largest variance are far smaller than other rows.
         self._highs = _new_highs(scaled=input_weights is None)
         self._starts: list[_Start] = []
+        self._keeps_best = False
 
-    def on_its_own(self) -> "TableProgram":
+    def on_its_own(self, *, keeps_best: bool = False) -> "TableProgram":
         """Return the same program with a separate solver.
 
-        The new program's first solve starts from this program's last basis.
+        The new program's first solve starts from this program's basis. A program that keeps its best basis starts from that of the least
+        value if its letters are nearer than those of the previous solve.
         """
         twin = copy(self)
+        twin._keeps_best = keeps_best
         twin._highs = _new_highs(scaled=self.input_weights is None)
         return twin
 
@@ -147,7 +150,7 @@ class TableProgram:
             raise InfeasibleError(
                 "no unbiased table with these letters meets the privacy constraint: the letters must reach farther out"
             ) from None
-        lowest = [min(self._starts, key=lambda start: start.value)] if self._starts else []
+        lowest = [min(self._starts, key=lambda start: start.value)] if self._starts and self._keeps_best else []
         self._starts = [*lowest, _Start(alphabet, optimum.value, self._highs.getBasis())]
         return optimum
 

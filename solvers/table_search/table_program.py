@@ -143,7 +143,10 @@ class TableProgram:
         if self._layout.pass_to(self._highs, cost, data) == highspy.HighsStatus.kError:
             raise ConvergenceError("the linear program for a table was refused by the solver")
         if self._starts:
-            self._highs.setBasis(min(self._starts, key=lambda start: float(np.abs(start.alphabet - alphabet).max())).basis)
+            nearest = self._starts[-1]
+            if len(self._starts) > 1:
+                nearest = min(self._starts, key=lambda start: float(np.abs(start.alphabet - alphabet).max()))
+            self._highs.setBasis(nearest.basis)
         try:
             optimum = run_highs(self._highs, "the linear program for a table with given letters")
         except InfeasibleError:

@@ -58,7 +58,8 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
 
 
 def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> NDArray[np.int32]:
-    fractions = np.abs(positions)
+    # In order of rows, flat views below share their memory.
+    fractions = np.abs(positions, order="C")
     floors = fractions.astype(np.int32)
     fractions -= floors
     large = np.flatnonzero(floors > 0)

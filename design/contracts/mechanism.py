@@ -455,7 +455,8 @@ class VectorMechanism(Mechanism):
     def aggregated(self, vectors: ArrayLike, random_words: "WordsLike") -> NDArray[Any] | None:  # noqa: ARG002
         """Return the aggregate of new messages of `bits_per_client` bits without making each message, for simulations.
 
-        The aggregate is that of `encode` with the same random words. None means that only messages give it.
+        The aggregate is that of the messages of `encode` with the same random words, up to the rounding of sums. None means that only
+        messages give it.
         """
         return None
 

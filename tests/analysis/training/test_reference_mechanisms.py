@@ -111,6 +111,8 @@ def test_sums_without_messages_are_the_sums_of_messages() -> None:
     total = mechanism.aggregated(vectors, np.random.default_rng(1))
     assert total.tobytes() == mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(1))).tobytes()
     assert replace(mechanism, bits=8).aggregated(vectors, np.random.default_rng(1)) is None
+    # The shape of no vectors is checked where messages are made.
+    assert mechanism.aggregated(np.empty((0, 7)), np.random.default_rng(1)) is None
     with pytest.raises(NotFiniteError, match="vectors must hold finite numbers only"):
         mechanism.aggregated(np.where(vectors == vectors[20, 5], np.nan, vectors), np.random.default_rng(1))
 

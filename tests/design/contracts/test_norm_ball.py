@@ -37,6 +37,16 @@ def test_large_vectors_are_clipped_to_the_surface(norm: float, size: float) -> N
     np.testing.assert_allclose(ball.norms(ball.clip([[size, size]])), 1.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize("clip_norm", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("norm", NORMS)
+def test_vectors_of_the_largest_floats_are_clipped_to_the_surface(norm: float, clip_norm: float) -> None:
+    ball, largest = NormBall(3, norm, clip_norm), np.finfo(float).max
+    clipped = ball.clip([[largest, -largest, largest], [0.0, 0.0, 5e-324]])
+    np.testing.assert_allclose(clipped[0], clip_norm * np.array([1, -1, 1]) / 3 ** (1 / norm), rtol=1e-12)
+    assert clipped[1].tolist() == [0.0, 0.0, 5e-324]
+    assert ball.clipped_count([[largest, -largest, largest]]) == 1
+
+
 @pytest.mark.parametrize(("norm", "clip_norm"), [(7.0, 1e-50), (64.0, 1e-6)])
 def test_vectors_are_clipped_to_small_balls(norm: float, clip_norm: float) -> None:
     clipped = NormBall(2, norm, clip_norm).clip([[2 * clip_norm, 2 * clip_norm]])

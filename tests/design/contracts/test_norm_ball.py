@@ -57,7 +57,9 @@ def test_vectors_are_clipped_to_small_balls(norm: float, clip_norm: float) -> No
 def test_norms_agree_with_their_definition(norm: float) -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 9))
     expected = np.abs(vectors).max(axis=1) if math.isinf(norm) else (np.abs(vectors) ** norm).sum(axis=1) ** (1 / norm)
-    np.testing.assert_allclose(NormBall(9, norm).norms(vectors), expected, rtol=1e-12)
+    # Squares of the smallest numbers underflow.
+    for factor in (1.0, 1e-200):
+        np.testing.assert_allclose(NormBall(9, norm).norms(factor * vectors), factor * expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])

@@ -51,6 +51,8 @@ def test_clauses_meet_the_boxes_that_they_have_a_letter_of() -> None:
         ends = np.sort(rng.integers(0, 5, (20, 4)), axis=1).astype(float)
         clauses = Clauses(ends[:, ::2].copy(), ends[:, 1::2].copy())
         clauses.starts[::3, 1], clauses.ends[::3, 1] = np.inf, -np.inf
+        # An interval that ends before its start is empty.
+        clauses.starts[1::3, 1], clauses.ends[1::3, 1] = 3.0, 2.0
         result = meeting(Boxes(lows, highs), clauses, np.arange(20))
         for row, (starts, ends) in enumerate(zip(clauses.starts, clauses.ends, strict=True)):
             shared = [

@@ -263,7 +263,10 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return sent
 
     def aggregated(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray | None:
-        """Return the noisy sum of floats, added up by blocks of rows that stay in the processor's cache; None for levels or no clients."""
+        """Return the noisy sum of floats; None for levels, and without clients.
+
+        Blocks of rows stay in the processor's cache.
+        """
         array, source = np.asanyarray(vectors), self.checked_words(random_words)
         if self._has_levels or not array.size:
             return None

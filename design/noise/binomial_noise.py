@@ -74,7 +74,7 @@ def add_binomial(total: NDArray[Any], trials: int, probability: float | Fraction
     """Add a draw of `sample_binomial` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words, flat = word_source(random_words), flat_view("total", total)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
-    # Floats are quickly found again.
+    # The cache hashes a float faster than a fraction.
     parts = _parts(trials, probability if isinstance(probability, float) else _exact(probability))
     if parts.certain:
         flat += np.array([parts.certain]).astype(total.dtype)

@@ -93,7 +93,7 @@ def sample_discrete_gaussian(
 def add_discrete_gaussian(total: NDArray[Any], sigma: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_discrete_gaussian` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    # Floats are quickly found again.
+    # The cache hashes a float faster than a fraction.
     _sampler(sigma if isinstance(sigma, float) else _exact(sigma)).add(flat_view("total", total), random_words)
 
 

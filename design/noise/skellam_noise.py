@@ -142,7 +142,7 @@ def sample_skellam(
 def add_skellam(total: NDArray[Any], variance: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_skellam` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    # Floats are quickly found again.
+    # The cache hashes a float faster than a fraction.
     sampler, parts = _sampler(variance if isinstance(variance, float) else _exact(variance))
     flat = flat_view("total", total)
     for _ in range(parts):

@@ -21,7 +21,7 @@ UniformSource = Callable[[int], FloatArray]
 # sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
-# Number of coordinates processed at a time, an eighth of a megabyte.
+# Number of coordinates processed at a time, a quarter of a megabyte.
 BLOCK = 2**15
 # Number of coordinates, each with one word, for which words are drawn at a time: an eighth of a megabyte.
 PIECE = 2**14

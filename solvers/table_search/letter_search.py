@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -48,10 +48,17 @@ RIVAL, SAME_LETTERS = 1e-3, 0.02
 # Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
 # At local epsilons and numbers of letters from these on, the optima differ by where the letters' widest and narrowest gaps lie, so the wide
-# search also moves gaps of its best end. A moved end starts at a kink and descends slowly at first: its descent may have this relative
-# excess over the best previous end's value. At 5/4 bits the search takes 1.5 times as long as with random shifts of all letters,
-# and ends up to 2 % lower; seeds still differ by 0.5 % at epsilon 9.
-MOVED_EPSILON, MOVED_LETTERS, MOVED_WORTHWHILE = 5.0, 16, 1e-2
+# search also moves letters of its best ends: so many ends, in so many rounds at most. A moved end starts at a kink and descends slowly at
+# first: its descent may have this relative excess over the best previous end's value. A letter between gaps that differ by more than the
+# share UNEQUAL of their sum is moved half way between its neighbours. Seeds still differ by 0.5 % at 5/4 bits and epsilon 9.
+MOVED_EPSILON, MOVED_LETTERS, MOVED_WORTHWHILE = 5.0, 16, 2e-2
+MOVED_ENDS, MOVED_ROUNDS, UNEQUAL = 2, 8, 0.1
+# These descents are quick. Their line searches go to where tangents meet. Random letters descend last, and may have the relative excess
+# RANDOM_WORTHWHILE: the best first end never came from them. First steps are predicted to gain at most these shares of the value, from
+# first letters, perturbed ends and moved ends: longer steps end in letters whose linear programs take hundreds of simplex steps. With quick
+# descents, other problems ended up to 5 % higher: they have no moves.
+QUICK_PACE, RANDOM_WORTHWHILE = 5, 0.1
+FIRST_DECREASE, PERTURBED_DECREASE, MOVED_DECREASE = 0.1, 0.01, 0.001
 # A table this close above a lower bound (relative value) ends the search. Bounds stop this close below the optimum.
 MET = 1e-6
 # Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
@@ -110,6 +117,14 @@ class _End:
     alphabet: FloatArray
     program: TableProgram | None = None
     failure: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Begin:
+    """Beginning of a descent: letters, and a program whose basis is close to theirs, or None."""
+
+    alphabet: FloatArray
+    program: TableProgram | None = None
 
 
 def solve_letters(
@@ -207,9 +222,8 @@ def _searched(
             on_step(before + number, total, f"{text} on {grid} inputs")
 
         random = starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng)
-        ends, tried = _wide_search(
-            parallel, wide, [*begins, *random, *(end.alphabet for end in followed)], rounds, _met(wide, bound), on_round
-        )
+        first = [*begins, random[0], *(end.alphabet for end in followed)]
+        ends, tried = _wide_search(parallel, wide, first, list(random[1:]), rounds, _met(wide, bound), on_round)
         done += _wide_rounds(wide, rounds)
         made += tried
         failures += [end.failure for end in ends if end.failure]
@@ -243,7 +257,7 @@ def _finer_grids(wide: LetterProblem, problem: LetterProblem) -> list[LetterProb
 
 def _wide_rounds(problem: LetterProblem, rounds: int) -> int:
     """Return the largest number of rounds of descents of a wide search."""
-    return 1 + rounds * (2 if _moves_gaps(problem) else 1)
+    return 1 + rounds + (MOVED_ROUNDS if rounds and _moves_gaps(problem) else 0)
 
 
 def _moves_gaps(problem: LetterProblem) -> bool:
@@ -273,19 +287,22 @@ def _met(problem: LetterProblem, origin: StaircaseBound | SearchedTable) -> floa
 def _wide_search(
     parallel: "Parallel",
     problem: LetterProblem,
-    begins: list[FloatArray],
+    first: list[FloatArray],
+    random: list[FloatArray],
     rounds: int,
     met: float,
     on_round: Callable[[int, str], None],
 ) -> tuple[list[_End], int]:
     """Descend from letters and from perturbed ends; return ends and the number of starts.
 
-    Perturbations of the best ends stop when they no longer help, or when an end's value is at most `met`. Moves of the best end's gaps
-    follow.
+    Descents from random letters follow those from the first letters, and end early if they cannot win. Perturbations of the best ends stop
+    when they no longer help, or when an end's value is at most `met`. Moves of the best ends' letters follow.
     """
     on_round(0, "descending from first letters")
-    ends = _descend_all(parallel, problem, begins)
-    made = len(begins)
+    ends = _descend_all(parallel, problem, [_Begin(alphabet) for alphabet in first])
+    goal = min(end.value for end in ends) * (1 + RANDOM_WORTHWHILE) if _moves_gaps(problem) else math.inf
+    ends += _descend_all(parallel, problem, [_Begin(alphabet) for alphabet in random], goal)
+    made = len(ends)
     count = PERTURBED if problem.inputs_count < 4 * problem.letters else PERTURBED_OF_CLOSE
     tried: list[_End] = []
     for number in range(rounds):
@@ -295,8 +312,8 @@ def _wide_search(
         # Perturbations of an optimum that was perturbed before would end at the same places.
         fresh = [end for end in _best(ends, count) if not _is_one_of(end, tried)]
         tried += fresh
-        perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
-        new_ends = _descend_all(parallel, problem, perturbed, _goal(ends))
+        perturbed = [_Begin(new, end.program) for end in fresh for new in _perturbations(end.alphabet)]
+        new_ends = _descend_all(parallel, problem, perturbed, _goal(ends), PERTURBED_DECREASE)
         made += len(perturbed)
         gained = min(end.value for end in ends) - min((end.value for end in new_ends), default=np.inf)
         ends += new_ends
@@ -304,15 +321,23 @@ def _wide_search(
             break
     if not _moves_gaps(problem):
         return ends, made
-    for number in range(rounds):
-        best = min(ends, key=lambda end: end.value)
-        if best.value <= met or best.failure:
+    tried.clear()
+    for number in range(MOVED_ROUNDS if rounds else 0):
+        best = min(end.value for end in ends)
+        fresh = [end for end in _best(ends, MOVED_ENDS) if not _is_one_of(end, tried)]
+        if best <= met or not fresh:
             break
-        on_round(1 + rounds + number, "moving gaps between letters")
-        moved = _with_moved_gaps(best.alphabet)
-        ends += _descend_all(parallel, problem, moved, best.value * (1 + MOVED_WORTHWHILE))
+        on_round(1 + rounds + number, "moving letters and gaps between them")
+        tried += fresh
+        moved = [
+            _Begin(new, end.program)
+            for end in fresh
+            for move in (_with_moved_gaps, _with_centred_letters, _with_mirrored_halves)
+            for new in move(end.alphabet)
+        ]
+        ends += _descend_all(parallel, problem, moved, best * (1 + MOVED_WORTHWHILE), MOVED_DECREASE)
         made += len(moved)
-        if not min(end.value for end in ends) < best.value * (1 - 1e-6):
+        if not min(end.value for end in ends) < best * (1 - 1e-6):
             break
     return ends, made
 
@@ -333,8 +358,10 @@ def _goal(ends: list[_End]) -> float:
     return min(end.value for end in ends) * (1 + WORTHWHILE)
 
 
-def _descend_all(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], goal: float = math.inf) -> list[_End]:
-    """Descend as far as the wide search does, all from the same basis.
+def _descend_all(
+    parallel: "Parallel", problem: LetterProblem, begins: list[_Begin], goal: float = math.inf, first_decrease: float = FIRST_DECREASE
+) -> list[_End]:
+    """Descend as far as the wide search does, each from its beginning's basis, or from that of randomised response.
 
     Each end then depends only on its beginning and the goal.
     """
@@ -345,7 +372,17 @@ def _descend_all(parallel: "Parallel", problem: LetterProblem, begins: list[Floa
     program = problem.program()
     with suppress(ConvergenceError, InfeasibleError):
         program.solve(_randomised_response(problem))
-    return list(parallel(delayed(_descend)(problem, program.on_its_own(), begin, goal=goal) for begin in begins))
+
+    quick = _moves_gaps(problem)
+
+    def at(begin: _Begin) -> TableProgram:
+        own = program.on_its_own(keeps_best=quick)
+        if quick:
+            own.start_from(begin.program)
+        return own
+
+    how: dict[str, Any] = {"pace": QUICK_PACE, "first_decrease": first_decrease, "tangents": True} if quick else {}
+    return list(parallel(delayed(_descend)(problem, at(begin), begin.alphabet, goal=goal, **how) for begin in begins))
 
 
 def _polish_all(parallel: "Parallel", problem: LetterProblem, ends: list[_End], evaluations: int) -> list[_End]:
@@ -372,8 +409,9 @@ def _descend(
     tolerance: float = WIDE_TOLERANCE,
     evaluations: int = EVALUATIONS,
     goal: float = math.inf,
+    **how: Any,
 ) -> _End:
-    """Descend from letters, after widening or mirroring them if necessary."""
+    """Descend from letters, after widening or mirroring them if necessary; `how` as in `minimise_nonsmooth`."""
     alphabet = widened(begin, problem.inputs_count, problem.constraint, SEARCH_SLACK)
     if problem.symmetric:
         alphabet = (alphabet + 1 - alphabet[::-1]) / 2
@@ -399,7 +437,7 @@ def _descend(
 
     start = (alphabet - middle) / reach
     first = -start[:half] if problem.symmetric else start
-    minimum = minimise_nonsmooth(objective, first, tolerance=tolerance, max_evaluations=evaluations, goal=goal)
+    minimum = minimise_nonsmooth(objective, first, tolerance=tolerance, max_evaluations=evaluations, goal=goal, **how)
     if minimum.value == np.inf:
         return _End(np.inf, alphabet, failure="no table with the starting letters")
     return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK), program)
@@ -476,6 +514,23 @@ def _with_moved_gaps(alphabet: FloatArray) -> list[FloatArray]:
         places = [place for place in range(len(others) + 1) if place != first]
         moved += [np.cumsum([alphabet[0], *np.insert(others, place, gaps[first : first + 2])]) for place in places]
     return moved
+
+
+def _with_centred_letters(alphabet: FloatArray) -> list[FloatArray]:
+    """Return alphabets with a letter moved half way between its neighbours, for each letter between unequal gaps."""
+    before, after = np.diff(alphabet)[:-1], np.diff(alphabet)[1:]
+    centred = []
+    for letter in 1 + np.flatnonzero(np.abs(before - after) > UNEQUAL * (before + after)):
+        moved = alphabet.copy()
+        moved[letter] = (alphabet[letter - 1] + alphabet[letter + 1]) / 2
+        centred.append(moved)
+    return centred
+
+
+def _with_mirrored_halves(alphabet: FloatArray) -> list[FloatArray]:
+    """Return the lower half of an even number of letters with its mirror image, and the upper half with its own."""
+    lower, upper = np.split(alphabet, 2)
+    return [np.sort(np.concatenate([half, 1 - half])) for half in (lower, upper)]
 
 
 def _merged_starts(letters: int, bound: StaircaseBound) -> list[FloatArray]:

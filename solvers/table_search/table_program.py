@@ -5,7 +5,7 @@ The program also gives the exact gradient of its value in the letters.
 
 import math
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -38,10 +38,20 @@ class TableProgramSolution:
     alphabet_gradient: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """An optimal basis, with its letters and its value."""
+
+    alphabet: FloatArray
+    value: float
+    basis: highspy.HighsBasis
+
+
 class TableProgram:
     """The linear program for a grid, constraint and objective, for many alphabets.
 
-    Each solve starts from the basis of the previous solve, so that a small move of the letters costs few simplex steps.
+    Each solve starts from the basis of the previous solve, or from the best basis (`on_its_own`), so that a small move of the letters costs
+    few simplex steps. With the best basis kept, a line search that stepped too far returns to the basis where it began.
 
     Notes
     -----
@@ -62,26 +72,31 @@ class TableProgram:
         self._layout = _layout(table_of_variables, privacy_rows, len(self.inputs), worst=input_weights is None)
         # Under weak privacy, the rows of the largest variance are far smaller than other rows.
         self._highs = _new_highs(scaled=input_weights is None)
-        self._basis: highspy.HighsBasis | None = None
+        self._starts: list[_Start] = []
+        self._keeps_best = False
 
-    def on_its_own(self) -> "TableProgram":
+    def on_its_own(self, *, keeps_best: bool = False) -> "TableProgram":
         """Return the same program with a separate solver.
 
-        The new program's first solve starts from this program's last basis.
+        The new program's first solve starts from this program's basis. A program that keeps its best basis starts from that of the least
+        value if its letters are nearer than those of the previous solve.
         """
         twin = copy(self)
+        twin._keeps_best = keeps_best
         twin._highs = _new_highs(scaled=self.input_weights is None)
         return twin
 
     def start_from(self, other: "TableProgram | None") -> None:
-        """Start the next solve from another program's last basis.
+        """Start the next solve from another program's basis of the least value.
 
         The call has no effect unless the other program has a basis and as many letters; its grid must be the same or a coarser grid.
         """
-        if other is not None and other.letters == self.letters and other._basis is not None:
+        if other is not None and other.letters == self.letters and other._starts:
             before, after, neighbours_only = len(other.inputs), len(self.inputs), self._constraint.neighbours_only
-            same = before == after
-            self._basis = other._basis if same else _refined(other._basis, before, after, self.letters, neighbours_only=neighbours_only)
+            best = min(other._starts, key=lambda start: start.value)
+            if before != after:
+                best = replace(best, basis=_refined(best.basis, before, after, self.letters, neighbours_only=neighbours_only))
+            self._starts = [best]
 
     def solve(self, alphabet: FloatArray) -> TableProgramSolution:
         """Return the best table for letters in any order, its value, and the value's gradient.
@@ -104,7 +119,7 @@ class TableProgram:
             cost[-1] = 1.0
         else:
             cost = self._costs_of_variables(squares * self.input_weights[:, None])
-        optimum = self._run(cost, np.concatenate(blocks)[self._layout.order])
+        optimum = self._run(alphabet, cost, np.concatenate(blocks)[self._layout.order])
         duals = optimum.row_duals
         table = self._table_of_variables(optimum.variables)
         weights = self.input_weights if self.input_weights is not None else -duals[-count:]
@@ -124,18 +139,22 @@ class TableProgram:
             return table
         return table + math.exp(-self._constraint.log_ratio) * variables[size : size + self.letters]
 
-    def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
+    def _run(self, alphabet: FloatArray, cost: FloatArray, data: FloatArray) -> LinearOptimum:
         if self._layout.pass_to(self._highs, cost, data) == highspy.HighsStatus.kError:
             raise ConvergenceError("the linear program for a table was refused by the solver")
-        if self._basis is not None:
-            self._highs.setBasis(self._basis)
+        if self._starts:
+            nearest = self._starts[-1]
+            if len(self._starts) > 1:
+                nearest = min(self._starts, key=lambda start: float(np.abs(start.alphabet - alphabet).max()))
+            self._highs.setBasis(nearest.basis)
         try:
             optimum = run_highs(self._highs, "the linear program for a table with given letters")
         except InfeasibleError:
             raise InfeasibleError(
                 "no unbiased table with these letters meets the privacy constraint: the letters must reach farther out"
             ) from None
-        self._basis = self._highs.getBasis()
+        lowest = [min(self._starts, key=lambda start: start.value)] if self._starts and self._keeps_best else []
+        self._starts = [*lowest, _Start(alphabet, optimum.value, self._highs.getBasis())]
         return optimum
 
 

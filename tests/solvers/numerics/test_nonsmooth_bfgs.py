@@ -20,15 +20,16 @@ def test_a_quadratic_is_minimised() -> None:
     assert minimum.value == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.parametrize("tangents", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_kinks_do_not_stop_the_descent(scale: float) -> None:
+def test_kinks_do_not_stop_the_descent(scale: float, tangents: bool) -> None:
     """Kinks along every axis meet at the minimum, where the gradient never vanishes."""
     centre, slopes = np.array([0.3, -0.7, 0.5]), np.array([1.0, scale, 3.0])
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
         return 1 + float(slopes @ np.abs(point - centre)), slopes * np.sign(point - centre)
 
-    minimum = minimise_nonsmooth(objective, np.array([1.0, 1.1, -0.9]), tolerance=1e-12)
+    minimum = minimise_nonsmooth(objective, np.array([1.0, 1.1, -0.9]), tolerance=1e-12, tangents=tangents)
     assert minimum.value == pytest.approx(1, abs=1e-5)
     assert minimum.point == pytest.approx(centre, abs=1e-5)
 
@@ -92,3 +93,17 @@ def test_a_descent_far_from_its_goal_ends_and_one_that_reaches_it_does_not() -> 
     hopeless = minimise_nonsmooth(objective, start, tolerance=1e-10, goal=-1e3)
     assert (reached.value, reached.evaluations) == (alone.value, alone.evaluations)
     assert hopeless.evaluations < alone.evaluations / 2
+
+
+def test_tangents_and_a_short_first_step_take_fewer_evaluations() -> None:
+    """The first step of length 0.1 goes far beyond the valley, whose width is a thousandth."""
+
+    def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
+        scaled = 1000 * point
+        return 1 + float(np.abs(scaled).sum() + (scaled**2).sum()), 1000 * (np.sign(scaled) + 2 * scaled)
+
+    start = np.array([0.001, -0.0013])
+    halving = minimise_nonsmooth(objective, start, tolerance=1e-6)
+    quick = minimise_nonsmooth(objective, start, tolerance=1e-6, tangents=True, first_decrease=0.1)
+    assert max(halving.value, quick.value) <= 1 + 1e-4
+    assert quick.evaluations < 0.8 * halving.evaluations

@@ -7,7 +7,14 @@ import pytest
 
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import staircase_bound
-from quietbits.solvers.table_search.letter_search import Effort, LetterProblem, _with_moved_gaps, solve_letters
+from quietbits.solvers.table_search.letter_search import (
+    Effort,
+    LetterProblem,
+    _with_centred_letters,
+    _with_mirrored_halves,
+    _with_moved_gaps,
+    solve_letters,
+)
 from quietbits.solvers.table_search.multistart import SearchedTable
 
 
@@ -80,6 +87,13 @@ def test_moved_gaps_keep_the_ends_and_the_gaps_in_another_order() -> None:
         np.testing.assert_allclose(np.sort(np.diff(letters)), np.sort(gaps), atol=1e-14)
         assert not np.allclose(np.diff(letters), gaps)
     assert any(np.allclose(np.diff(letters), [2.5, 2.6, 2.0, 2.1, 1.4, 1.5, 2.0]) for letters in alphabets)
+
+
+def test_centred_letters_and_mirrored_halves() -> None:
+    letters = np.array([-1.0, 0.0, 0.5, 2.0])
+    centred = _with_centred_letters(letters)
+    assert [alphabet.tolist() for alphabet in centred] == [[-1.0, -0.25, 0.5, 2.0], [-1.0, 0.0, 1.0, 2.0]]
+    assert [half.tolist() for half in _with_mirrored_halves(letters)] == [[-1.0, 0.0, 1.0, 2.0], [-1.0, 0.5, 0.5, 2.0]]
 
 
 @pytest.mark.parametrize(("bits_in", "effort"), [(5, "full"), (7, "full"), (7, "quick")])

@@ -1,5 +1,7 @@
 """Types of arrays, and replacements for slow or lenient operations of NumPy."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,6 +21,16 @@ def distinct(numbers: IntegerArray) -> IntegerArray:
     first = np.ones(ascending.size, dtype=bool)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return ascending[first]
+
+
+def flat_view(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return all numbers of a contiguous array, shape (numbers,), in the array's own memory.
+
+    NumPy's `reshape` would copy another array, and numbers written to the copy would be lost.
+    """
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be stored row by row, got strides {array.strides} for the shape {array.shape}: take a copy")
+    return array.reshape(-1)
 
 
 def check_unmasked(name: str, values: ArrayLike) -> None:

@@ -99,19 +99,19 @@ class MessageSum:
             return
         self.messages += len(vectors)
         mechanism = self.mechanism
+        part: NDArray[Any] | None
         if isinstance(mechanism, SecureSumMechanism):
-            part: NDArray[Any] = residues(mechanism.summed_steps(vectors, random_words), mechanism.modulus)
+            part = residues(mechanism.summed_steps(vectors, random_words), mechanism.modulus)
             self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
             self._aggregate = part if self._aggregate is None else modular_add(self._aggregate, part, mechanism.modulus)
             return
-        aggregate = mechanism.aggregated(vectors, random_words)
-        if aggregate is None:
+        part = mechanism.aggregated(vectors, random_words)
+        if part is None:
             messages = mechanism.encode(vectors, random_words)
             self.bytes += int(np.ceil((mechanism.bits_of_messages(messages) + self._further_bits) / 8).sum())
             part = mechanism.aggregate(messages)
         else:
             self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
-            part = aggregate
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
     def total(self, dimension: int) -> FloatArray:

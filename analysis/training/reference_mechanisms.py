@@ -263,10 +263,13 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return sent
 
     def aggregated(self, vectors: ArrayLike, random_words: WordsLike) -> FloatArray | None:
-        """Return the noisy sum of floats, added up by blocks of rows that stay in the processor's cache; None for levels."""
-        if self._has_levels:
-            return None
+        """Return the noisy sum of floats; None for levels, and without clients.
+
+        Blocks of rows stay in the processor's cache.
+        """
         array, source = np.asanyarray(vectors), self.checked_words(random_words)
+        if self._has_levels or not array.size:
+            return None
         total = np.zeros(self.ball.dimension)
         for rows in row_blocks(len(array), self.ball.dimension):
             part = np.empty((len(array[rows]) + 1, self.ball.dimension))

@@ -206,7 +206,7 @@ class Mechanism(ShownFields, ABC):
 
     @property
     def clients_per_call(self) -> int:
-        """Number of clients that one call of `encode` should have to save time; 1 if a client takes the same time in every call."""
+        """Number of clients in a call of `encode` from which on more clients save little time; 1 if a client always takes the same time."""
         return 1
 
     @property
@@ -453,9 +453,10 @@ class VectorMechanism(Mechanism):
         return 0
 
     def aggregated(self, vectors: ArrayLike, random_words: "WordsLike") -> NDArray[Any] | None:  # noqa: ARG002
-        """Return the aggregate of new messages of `bits_per_client` bits without making each message, for simulations.
+        """Return the aggregate of new messages without making each message, or None if each is needed.
 
-        The aggregate is that of `encode` with the same random words. None means that only messages give it.
+        Simulations use it for messages of `bits_per_client` bits. The aggregate is that of the messages of `encode` with the same random
+        words, up to the rounding of sums.
         """
         return None
 

@@ -16,6 +16,8 @@ from .options import check_parameters, parameter
 LARGEST_CLIP_NORM = 1e100
 # Limits between which sums of squares have neither overflowed nor lost significant digits.
 LEAST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
+# Factor at vectors of 2**31 finite coordinates whose norms, in units of any clip norm, are not finite.
+SHORTENING = 2.0**-512
 
 
 def parse_norm(text: str) -> float:
@@ -75,14 +77,15 @@ class NormBall:
         return array
 
     def norms(self, vectors: FloatArray) -> FloatArray:
-        """Return the L_p norm of each vector, shape (clients,)."""
+        """Return the L_p norm of each vector, shape (clients,); a norm beyond the largest float is infinite."""
         if (plain := self._plain_norms(vectors)) is not None:
             return plain
         # Scaling by the largest coordinate keeps powers from overflow and underflow.
         largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
         scale = np.where(largest > 0, largest, 1.0)
         scaled = vectors / scale[:, None]
-        return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
+        with np.errstate(over="ignore"):
+            return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
 
     def _plain_norms(self, vectors: FloatArray) -> FloatArray | None:
         """Return L2 norms from sums of squares; None for other norms, and if a sum lost digits or is not finite."""
@@ -113,7 +116,13 @@ class NormBall:
         """
         if math.isinf(self.norm):
             return np.clip(vectors, -self.clip_norm, self.clip_norm, out=out)
-        return self._scaled_down(vectors, self.norms(vectors), out)
+        norms = self.norms(vectors)
+        with np.errstate(over="ignore"):
+            huge = np.isinf(norms / self.clip_norm)
+        if huge.any():
+            # Shorter vectors of the same directions are clipped alike: they are far outside of the ball, and their norms are finite.
+            return self.clip_checked(np.where(huge[:, None], vectors * SHORTENING, vectors), out)
+        return self._scaled_down(vectors, norms, out)
 
     def _scaled_down(self, vectors: FloatArray, norms: FloatArray, out: FloatArray) -> FloatArray:
         return np.divide(vectors, np.maximum(norms / self.clip_norm, 1.0)[:, None], out=out)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_integer
-from ...arrays import FloatArray, IndexArray, IntegerArray, WordArray
+from ...arrays import FloatArray, IndexArray, IntegerArray, WordArray, flat_view
 from .exact_sampler import WORD_BITS, ExactSampler, RatioCurve, rational_parameter, sample_shape
 from .random_words import WordsLike, WordSource, word_source
 
@@ -72,9 +72,9 @@ def sample_binomial(
 
 def add_binomial(total: NDArray[Any], trials: int, probability: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_binomial` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
-    random_words, flat = word_source(random_words), total.reshape(-1)
+    random_words, flat = word_source(random_words), flat_view("total", total)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
-    # Floats are quickly found again.
+    # The cache hashes a float faster than a fraction.
     parts = _parts(trials, probability if isinstance(probability, float) else _exact(probability))
     if parts.certain:
         flat += np.array([parts.certain]).astype(total.dtype)

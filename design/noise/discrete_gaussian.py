@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, flat_view
 from .exact_sampler import ExactSampler, exponential_bounds, rational_parameter, sample_shape
 from .random_words import WordsLike, word_source
 
@@ -93,8 +93,8 @@ def sample_discrete_gaussian(
 def add_discrete_gaussian(total: NDArray[Any], sigma: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_discrete_gaussian` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    # Floats are quickly found again.
-    _sampler(sigma if isinstance(sigma, float) else _exact(sigma)).add(total.reshape(-1), random_words)
+    # The cache hashes a float faster than a fraction.
+    _sampler(sigma if isinstance(sigma, float) else _exact(sigma)).add(flat_view("total", total), random_words)
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:

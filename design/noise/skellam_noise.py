@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, flat_view
 from .exact_sampler import GUARD_BITS, LEAST_BITS, TABLE_BITS, ExactSampler, RatioCurve, rational_parameter, sample_shape
 from .random_words import WordsLike, word_source
 
@@ -142,10 +142,11 @@ def sample_skellam(
 def add_skellam(total: NDArray[Any], variance: float | Fraction, random_words: WordsLike) -> None:
     """Add a draw of `sample_skellam` to each whole number of a contiguous array, modulo 2**w for numbers of w bits."""
     random_words = word_source(random_words)
-    # Floats are quickly found again.
+    # The cache hashes a float faster than a fraction.
     sampler, parts = _sampler(variance if isinstance(variance, float) else _exact(variance))
+    flat = flat_view("total", total)
     for _ in range(parts):
-        sampler.add(total.reshape(-1), random_words)
+        sampler.add(flat, random_words)
 
 
 @lru_cache(maxsize=SAMPLERS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_real
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, flat_view
 from ...solvers.divergences.quantised_divergence import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
 from ..noise.random_words import WordsLike, WordSource, word_source
 from .dithering import finite_values
@@ -53,7 +53,7 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, random_word
 
 def write_k_levels(vectors: FloatArray, levels: int, bound: float, random_words: WordSource, rounded: NDArray[Any]) -> None:
     """Write the result of `quantise_k_levels` for finite vectors into a contiguous array, modulo 2**w for numbers of w bits."""
-    flat, filled = vectors.reshape(-1), rounded.reshape(-1)
+    flat, filled = vectors.reshape(-1), flat_view("rounded", rounded)
     # The same memory serves all pieces, which then stay in the processor's cache.
     room = np.empty((3, min(flat.size, PIECE)))
     for start in range(0, flat.size, PIECE):

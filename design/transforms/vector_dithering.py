@@ -21,7 +21,7 @@ UniformSource = Callable[[int], FloatArray]
 # sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
-# Number of coordinates processed at a time, an eighth of a megabyte.
+# Number of coordinates processed at a time, a quarter of a megabyte.
 BLOCK = 2**15
 # Number of coordinates, each with one word, for which words are drawn at a time: an eighth of a megabyte.
 PIECE = 2**14
@@ -58,7 +58,8 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
 
 
 def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> NDArray[np.int32]:
-    fractions = np.abs(positions)
+    # In order of rows, flat views below share their memory.
+    fractions = np.abs(positions, order="C")
     floors = fractions.astype(np.int32)
     fractions -= floors
     large = np.flatnonzero(floors > 0)

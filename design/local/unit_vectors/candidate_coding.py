@@ -358,9 +358,9 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def worst_shared_variance(self) -> float:
-        """Error that clients share if they share seeds, exact over seeds for equal vectors of the sphere, which share most.
+        """Largest squared error that clients with shared seeds have in common, averaged over the seeds.
 
-        `variance` includes the part that a client has by itself.
+        Clients with equal vectors of the sphere have this error in common. `variance` includes the part that a client has by itself.
         """
         if self.seed_bits is None:
             return 0.0

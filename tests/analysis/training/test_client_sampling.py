@@ -41,6 +41,9 @@ def test_seats_are_enough_but_for_a_millionth_of_delta() -> None:
     seats = ClientSampling("poisson", 1000, 100).seats(50, 1e-5)
     # The 999 other clients take all seats with this probability.
     assert 50 * binom.sf(seats - 1, 999, 0.1) <= 1e-11 < 50 * binom.sf(seats - 2, 999, 0.1)
+    # So small probabilities are differences of sums near 1 in other formulas.
+    seats = ClientSampling("poisson", 1000, 100).seats(50, 1e-12)
+    assert 50 * binom.sf(seats - 1, 999, 0.1) <= 1e-18 < 50 * binom.sf(seats - 2, 999, 0.1)
     assert ClientSampling("poisson", 120, 100).seats(50, 1e-5) == 120
     assert ClientSampling("poisson", 1, 1).seats(50, 1e-5) == 1
     assert ClientSampling("fixed", 120, 100).seats(50, 1e-5) == 100

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.training.baselines import baselines, training_entry
+from quietbits.analysis.training.federation import MessageSum
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
@@ -110,7 +111,13 @@ def test_sums_without_messages_are_the_sums_of_messages() -> None:
     vectors = np.random.default_rng(0).standard_normal((40, 3000)) * np.linspace(0, 0.1, 40)[:, None]
     total = mechanism.aggregated(vectors, np.random.default_rng(1))
     assert total.tobytes() == mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(1))).tobytes()
+    # Each message would have whole bytes: 32 bits a coordinate, and 9 further bits.
+    messages = MessageSum(mechanism, further_bits=9)
+    messages.add(vectors, np.random.default_rng(1))
+    assert messages.bytes == 40 * (4 * 3000 + 2)
     assert replace(mechanism, bits=8).aggregated(vectors, np.random.default_rng(1)) is None
+    # The shape of no vectors is checked where messages are made.
+    assert mechanism.aggregated(np.empty((0, 7)), np.random.default_rng(1)) is None
     with pytest.raises(NotFiniteError, match="vectors must hold finite numbers only"):
         mechanism.aggregated(np.where(vectors == vectors[20, 5], np.nan, vectors), np.random.default_rng(1))
 

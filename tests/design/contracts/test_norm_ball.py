@@ -37,6 +37,16 @@ def test_large_vectors_are_clipped_to_the_surface(norm: float, size: float) -> N
     np.testing.assert_allclose(ball.norms(ball.clip([[size, size]])), 1.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize("clip_norm", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("norm", NORMS)
+def test_vectors_of_the_largest_floats_are_clipped_to_the_surface(norm: float, clip_norm: float) -> None:
+    ball, largest = NormBall(3, norm, clip_norm), np.finfo(float).max
+    clipped = ball.clip([[largest, -largest, largest], [0.0, 0.0, 5e-324]])
+    np.testing.assert_allclose(clipped[0], clip_norm * np.array([1, -1, 1]) / 3 ** (1 / norm), rtol=1e-12)
+    assert clipped[1].tolist() == [0.0, 0.0, 5e-324]
+    assert ball.clipped_count([[largest, -largest, largest]]) == 1
+
+
 @pytest.mark.parametrize(("norm", "clip_norm"), [(7.0, 1e-50), (64.0, 1e-6)])
 def test_vectors_are_clipped_to_small_balls(norm: float, clip_norm: float) -> None:
     clipped = NormBall(2, norm, clip_norm).clip([[2 * clip_norm, 2 * clip_norm]])
@@ -47,7 +57,9 @@ def test_vectors_are_clipped_to_small_balls(norm: float, clip_norm: float) -> No
 def test_norms_agree_with_their_definition(norm: float) -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 9))
     expected = np.abs(vectors).max(axis=1) if math.isinf(norm) else (np.abs(vectors) ** norm).sum(axis=1) ** (1 / norm)
-    np.testing.assert_allclose(NormBall(9, norm).norms(vectors), expected, rtol=1e-12)
+    # Squares of the smallest numbers underflow.
+    for factor in (1.0, 1e-200):
+        np.testing.assert_allclose(NormBall(9, norm).norms(factor * vectors), factor * expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])

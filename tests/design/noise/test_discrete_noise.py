@@ -13,11 +13,11 @@ import scipy.stats
 
 from quietbits.arrays import FloatArray, IntegerArray
 from quietbits.design.noise import binomial_noise, skellam_noise
-from quietbits.design.noise.binomial_noise import binomial_variance, sample_binomial
-from quietbits.design.noise.discrete_gaussian import discrete_gaussian_variance, sample_discrete_gaussian
+from quietbits.design.noise.binomial_noise import add_binomial, binomial_variance, sample_binomial
+from quietbits.design.noise.discrete_gaussian import add_discrete_gaussian, discrete_gaussian_variance, sample_discrete_gaussian
 from quietbits.design.noise.discrete_laplace import discrete_laplace_variance, sample_discrete_laplace
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
-from quietbits.design.noise.skellam_noise import sample_poisson, sample_skellam
+from quietbits.design.noise.skellam_noise import add_skellam, sample_poisson, sample_skellam
 
 DRAWS = 10**6
 FALSE_ALARM = 1e-6
@@ -102,6 +102,19 @@ def test_fair_trials_are_counted_bit_by_bit() -> None:
 )
 def test_short_words_hold_the_same_noise_modulo_their_range(sample: Callable[[type], np.ndarray]) -> None:
     np.testing.assert_array_equal(sample(np.uint8), sample(np.int64) % 256)
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda total: add_discrete_gaussian(total, 5.0, words()),
+        lambda total: add_skellam(total, 5.0, words()),
+        lambda total: add_binomial(total, 100, 0.5, words()),
+    ],
+)
+def test_noise_is_refused_where_it_would_be_lost(add: Callable[[np.ndarray], None]) -> None:
+    with pytest.raises(ValueError, match="total must be stored row by row"):
+        add(np.zeros((2, 3), dtype=np.int64).T)
 
 
 def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:

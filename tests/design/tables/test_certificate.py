@@ -1,4 +1,6 @@
+import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -6,11 +8,23 @@ import pytest
 
 from quietbits.design.tables import certificate
 from quietbits.design.tables.certificate import certify, objective_value, with_lower_bound
-from quietbits.design.tables.lookup_table import DualCertificate
+from quietbits.design.tables.lookup_table import DualCertificate, LettersProof
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_facts import RowMoments
+
+
+def test_a_proof_is_replayed_once_for_each_objective_and_number_of_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    replays = itertools.count()
+    monkeypatch.setattr(certificate, "replayed_bound", lambda *_: float(next(replays)))
+    # No other test has this proof.
+    proof = LettersProof(0.5, ((0.0, 0.0),), ((1.0, 1.0),), None, (), (), (), ())
+    arguments = (proof, 4, 8, 1.0, "l1", "mean", None)
+    others = (replace(proof, target=0.4), 5, 4, 2.0, "l2", "worst", (0.125,) * 8)
+    changed = [(*arguments[:place], other, *arguments[place + 1 :]) for place, other in enumerate(others)]
+    bounds = [certificate._proven_bound(*each) for each in (arguments, *changed, arguments, *changed)]
+    assert bounds == [*range(8), *range(8)]
 
 
 def test_binary_randomised_response_is_certified_optimal() -> None:

@@ -44,6 +44,8 @@ def test_the_norm_never_grows(most: int) -> None:
 def test_whole_vectors_stay() -> None:
     vectors = np.array([[3.0, 0.0, -2.0], [0.0, 0.0, 0.0], [-5.0, 0.0, 0.0]])
     assert (rounded_within(vectors, 5, seeded_words(np.random.default_rng(3))) == vectors).all()
+    # A longer vector, which callers clip, loses its last steps.
+    assert rounded_within(vectors, 4, seeded_words(np.random.default_rng(3))).tolist() == [[3, 0, -1], [0, 0, 0], [-4, 0, 0]]
 
 
 def test_the_largest_variance_bounds_every_vector() -> None:

@@ -59,6 +59,8 @@ def test_sorting_large_coordinates_alone_rounds_alike(monkeypatch: pytest.Monkey
         monkeypatch.setattr("quietbits.design.transforms.vector_dithering.MOST_LARGE", share)
         rounded.append(systematic_rounding(positions, uniforms))
     np.testing.assert_array_equal(*rounded)
+    # Arrays that are stored by columns, such as those of a data frame, are rounded alike.
+    np.testing.assert_array_equal(systematic_rounding(np.asfortranarray(positions), uniforms), rounded[0])
 
 
 def test_independent_rounding_is_unbiased_and_uncorrelated() -> None:

@@ -26,6 +26,8 @@ from quietbits.solvers.accounting.composed_losses import (
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.accounting.sampled_noise import gaussian_loss_interval, sampled_gaussian_loss
+from quietbits.solvers.accounting.sampling import PoissonSampling
 
 # Relative excess that a grid of 4096 steps may add.
 SLACK = 1e-5
@@ -138,9 +140,14 @@ def test_a_single_part_is_not_put_on_a_grid() -> None:
 def test_dp_accountings_masses_are_read_with_their_rounding() -> None:
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-    distribution = from_gaussian_mechanism(1.0, value_discretization_interval=1e-3, sampling_prob=0.1)
+    interval = gaussian_loss_interval(1.0, 0.1)
+    distribution = from_gaussian_mechanism(1.0, value_discretization_interval=interval, sampling_prob=0.1)
     pair = losses_of_distribution(distribution, 1e-9)
     assert pair.back is not None
+    # Both directions of the package's own losses are the same.
+    own = losses_of_distribution(sampled_gaussian_loss(1.0, PoissonSampling(0.1), "add-or-remove-one"), 1e-9)
+    for first, second in zip(own.directions, pair.directions, strict=True):
+        assert first.delta(0.5) == second.delta(0.5)
     assert max(loss.delta(0.5) for loss in pair.directions) == pytest.approx(distribution.get_delta_for_epsilon(0.5) + 1e-9, rel=1e-9)
     assert losses_of_distribution(from_gaussian_mechanism(1.0), 0.0).back is None
 

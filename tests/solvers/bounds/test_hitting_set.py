@@ -20,6 +20,7 @@ from quietbits.solvers.bounds.hitting_set import (
     NO_SPLITS,
     Boxes,
     bisection,
+    meeting,
     narrowed,
     narrowed_with_checks,
     replay,
@@ -40,6 +41,30 @@ def bounded(count: int, letters: int, epsilon: float, tolerance: float, kind: st
 def hits_all(clauses: Clauses, letters: np.ndarray) -> bool:
     inside = (clauses.starts[:, :, None] <= letters) & (letters <= clauses.ends[:, :, None])
     return bool(np.all(inside.any(axis=(1, 2))))
+
+
+def test_clauses_meet_the_boxes_that_they_have_a_letter_of() -> None:
+    """Ends are small whole numbers, many of them equal: boxes and intervals contain their ends."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        lows, highs = np.sort(np.sort(rng.integers(0, 5, (2, 3)), axis=0), axis=1).astype(float)
+        ends = np.sort(rng.integers(0, 5, (20, 4)), axis=1).astype(float)
+        clauses = Clauses(ends[:, ::2].copy(), ends[:, 1::2].copy())
+        clauses.starts[::3, 1], clauses.ends[::3, 1] = np.inf, -np.inf
+        # An interval that ends before its start is empty.
+        clauses.starts[1::3, 1], clauses.ends[1::3, 1] = 3.0, 2.0
+        result = meeting(Boxes(lows, highs), clauses, np.arange(20))
+        for row, (starts, ends) in enumerate(zip(clauses.starts, clauses.ends, strict=True)):
+            shared = [
+                {place for place in range(5) if low <= place <= high and any((starts <= place) & (place <= ends))}
+                for low, high in zip(lows, highs, strict=True)
+            ]
+            numbers = [number for number, places in enumerate(shared) if places]
+            assert result.met[row] == bool(numbers)
+            assert result.hit[row] == any(np.any((starts <= low) & (high <= ends)) for low, high in zip(lows, highs, strict=True))
+            if numbers:
+                assert (result.first[row], result.last[row]) == (numbers[0], numbers[-1])
+                assert (result.tops[row], result.bottoms[row]) == (max(set.union(*shared)), min(set.union(*shared)))
 
 
 @given(st.integers(2, 4), st.integers(1, 6), st.booleans(), st.integers(0, 10**6))

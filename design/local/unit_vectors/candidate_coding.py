@@ -120,10 +120,11 @@ class CandidateCodingMechanism(VectorMechanism):
             seeds = random_words(len(directions))
             indices[:] = [self._draw(in_cap, random_words) for in_cap in self._in_caps(directions, seeds.tolist())]
             return np.column_stack([seeds, indices])
-        kinds, kind = np.unique(random_words.integers(1 << self.seed_bits, len(directions)), return_inverse=True)
+        drawn = random_words.integers(1 << self.seed_bits, len(directions))
+        kinds, kind, counts = np.unique(drawn, return_inverse=True, return_counts=True)
         seeds = seeds_of_round(self.public_seed, kinds.tolist())
-        for number, seed in enumerate(seeds.tolist()):
-            clients = np.flatnonzero(kind == number)
+        of_seeds = np.split(np.argsort(kind, kind="stable"), np.cumsum(counts))[:-1]
+        for seed, clients in zip(seeds.tolist(), of_seeds, strict=True):
             for part in client_chunks(len(clients), self.candidates, MOST_PRODUCTS):
                 in_caps = self._in_caps_of_seed(directions, clients[part], seed)
                 indices[clients[part]] = [self._draw(in_cap, random_words) for in_cap in in_caps]

@@ -50,7 +50,7 @@ WIDE_LETTERS = 0.002
 # At local epsilons and numbers of letters from these on, the optima differ by where the letters' widest and narrowest gaps lie, so the wide
 # search also moves letters of MOVED_ENDS best ends, in up to MOVED_ROUNDS rounds. A moved end starts at a kink and descends slowly at
 # first: its descent may have this relative excess over the best previous end's value. A letter between gaps that differ by more than the
-# share UNEQUAL of their sum is moved half way between its neighbours. Seeds still differ by 0.5 % at 5/4 bits and epsilon 9.
+# share UNEQUAL of their sum is moved half way between its neighbours.
 MOVED_EPSILON, MOVED_LETTERS, MOVED_WORTHWHILE = 5.0, 16, 2e-2
 MOVED_ENDS, MOVED_ROUNDS, UNEQUAL = 2, 8, 0.1
 # These descents are quick. Their line searches go to where tangents meet. Random letters descend last, and may have the relative excess
